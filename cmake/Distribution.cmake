@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+# The installed tree: what clients look for under ASCEND_HOME_PATH.
+
+install(TARGETS ascendcl LIBRARY DESTINATION lib64)
+install(FILES ${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/libacl_rt.so DESTINATION lib64)  # stays a link
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/ DESTINATION include FILES_MATCHING PATTERN "*.h")
+install(DIRECTORY DESTINATION bin)
+install(FILES ${PROJECT_SOURCE_DIR}/cmake/set_env.sh DESTINATION .)
+
+# Older build files look into <arch>-linux/. Relative links, so that the tree can be moved.
+set(arch_folder ${CMAKE_SYSTEM_PROCESSOR}-linux)
+install(DIRECTORY DESTINATION ${arch_folder})
+foreach(folder include lib64)
+  install(CODE "file(CREATE_LINK ../${folder}
+    \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${arch_folder}/${folder}\" SYMBOLIC)")
+endforeach()

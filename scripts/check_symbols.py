@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Compares what the library exports with what its headers declare: check_symbols.py LIBRARY INCLUDE
+
+Every exported symbol is acl*, carries no version and is declared under INCLUDE/acl. The SONAME is
+the name that clients open, and the library can never be unloaded.
+"""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+import cpp_text
+
+SONAME = "libascendcl.so"
+# A name and "(" is a declaration; "(*" after it would be a function pointer returning that type.
+DECLARATION = re.compile(r"\b(acl[A-Za-z0-9_]+)\s*\((?!\s*\*)")
+# Preprocessor lines, with their continuations: macros are not declarations.
+DIRECTIVE = re.compile(r"^[ \t]*#(?:\\\n|[^\n])*", re.MULTILINE)
+
+
+def readelf(option, library):
+    command = ["readelf", "-W", option, str(library)]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def declared(include):
+    """{function: "file:line"} of everything declared under include/acl."""
+    functions = {}
+    for path in sorted(pathlib.Path(include, "acl").rglob("*.h")):
+        code = cpp_text.without_comments_and_strings(cpp_text.read(path))
+        code = DIRECTIVE.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), code)
+        for match in DECLARATION.finditer(code):
+            functions.setdefault(match[1], f"{path}:{cpp_text.line_of(code, match.start())}")
+    return functions
+
+
+def exported(library):
+    """The defined dynamic symbols, each with its version if it has one."""
+    for line in readelf("--dyn-syms", library).splitlines():
+        # Num: Value Size Type Bind Vis Ndx Name
+        fields = line.split()
+        if len(fields) >= 8 and re.fullmatch(r"\d+:", fields[0]) and fields[6] != "UND":
+            yield fields[7]
+
+
+def check_exports(library, functions):
+    """Yields a sentence for every symbol that should not be exported like this."""
+    for symbol in exported(library):
+        name, _, version = symbol.partition("@")
+        if version:
+            yield f"{library}: {name} has the version {version.strip('@')}; exports carry none"
+        if not name.startswith("acl"):
+            yield f"{library}: {name} is exported but is no acl* symbol"
+        elif name not in functions:
+            yield f"{library}: {name} is exported but no header declares it"
+
+
+def check_dynamic_section(library):
+    """Yields a sentence for every property that clients rely on and the library lacks."""
+    dynamic = readelf("--dynamic", library)
+    soname = re.search(r"\(SONAME\).*\[(.*)\]", dynamic)
+    if not soname or soname[1] != SONAME:
+        yield f"{library}: the SONAME is {soname[1] if soname else 'missing'}, not {SONAME}"
+    if not re.search(r"\(FLAGS_1\).*\bNODELETE\b", dynamic):
+        yield f"{library}: not linked with -z nodelete"
+
+
+def main():
+    if len(sys.argv) != 3:
+        sys.exit(__doc__.splitlines()[0])
+    library, include = sys.argv[1:]
+    functions = declared(include)
+    exports = {symbol.partition("@")[0] for symbol in exported(library)}
+    problems = [*check_exports(library, functions), *check_dynamic_section(library)]
+    open_functions = len(functions.keys() - exports)
+    return cpp_text.report(problems, f"symbols: {len(exports)} exported, {open_functions} declared "
+                                     "but not yet exported")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
