@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What every other ACL header builds on: symbol visibility, the header version, the result type
+ * with the codes of the API layer, the common handles and a few base types.
+ */
+#ifndef ACL_ACL_BASE_H_
+#define ACL_ACL_BASE_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "error_codes/rt_error_codes.h"
+
+#if defined(__GNUC__) || defined(__clang__)
+#define ACL_FUNC_VISIBILITY __attribute__((visibility("default")))
+#else
+#define ACL_FUNC_VISIBILITY
+#endif
+
+/* Callers may pass numbers that an enum does not list. With a fixed underlying type such a number
+ * is a valid value in C++ too; size and promotion are those of C. */
+#if defined(__cplusplus) && __cplusplus >= 201103L
+#define ACL_ENUM_BASE : int
+#else
+#define ACL_ENUM_BASE
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Version of the headers ---- */
+
+#define ACL_MAJOR_VERSION 1
+#define ACL_MINOR_VERSION 17
+#define ACL_PATCH_VERSION 0
+
+/* ---- Results ---- */
+
+/* Zero, or the reason of the failure: one of the codes below or in rt_error_codes.h. */
+typedef int aclError;
+
+#define ACL_SUCCESS 0
+#define ACL_ERROR_NONE 0 /* deprecated name of ACL_SUCCESS */
+
+/* 1xxxxx: the caller or its environment */
+#define ACL_ERROR_INVALID_PARAM 100000                 /* argument check failed */
+#define ACL_ERROR_UNINITIALIZE 100001                  /* feature not initialised */
+#define ACL_ERROR_REPEAT_INITIALIZE 100002             /* initialised or loaded twice */
+#define ACL_ERROR_INVALID_FILE 100003                  /* file missing or unreadable */
+#define ACL_ERROR_REPEAT_SUBSCRIBE 100033              /* stream subscribed twice */
+#define ACL_ERROR_STREAM_NOT_SUBSCRIBE 100034          /* stream not subscribed (deprecated) */
+#define ACL_ERROR_THREAD_NOT_SUBSCRIBE 100035          /* thread not subscribed (deprecated) */
+#define ACL_ERROR_WAIT_CALLBACK_TIMEOUT 100036         /* no callback in time (deprecated) */
+#define ACL_ERROR_REPEAT_FINALIZE 100037               /* finalised twice */
+#define ACL_ERROR_COMPILING_STUB_MODE 100039           /* a stub library was loaded */
+#define ACL_ERROR_GROUP_NOT_SET 100040                 /* no compute group chosen (deprecated) */
+#define ACL_ERROR_GROUP_NOT_CREATE 100041              /* no such compute group (deprecated) */
+#define ACL_ERROR_RELATIVE_RESOURCE_NOT_CLEARED 148051 /* a dependent resource is still alive */
+
+/* 2xxxxx: resources and support */
+#define ACL_ERROR_BAD_ALLOC 200000                /* allocation on the host side failed */
+#define ACL_ERROR_API_NOT_SUPPORT 200001          /* function not supported */
+#define ACL_ERROR_INVALID_DEVICE 200002           /* bad device (deprecated, see 107001) */
+#define ACL_ERROR_MEMORY_ADDRESS_UNALIGNED 200003 /* address not aligned */
+#define ACL_ERROR_RESOURCE_NOT_MATCH 200004       /* stream and context do not match */
+#define ACL_ERROR_INVALID_RESOURCE_HANDLE 200005  /* destroyed or foreign handle */
+#define ACL_ERROR_FEATURE_UNSUPPORTED 200006      /* feature not supported */
+
+/* 3xxxxx: business conditions */
+#define ACL_ERROR_STORAGE_OVER_LIMIT 300000 /* storage limit exceeded */
+
+/* 5xxxxx: internal faults */
+#define ACL_ERROR_INTERNAL_ERROR 500000 /* unknown internal error */
+#define ACL_ERROR_FAILURE 500001        /* internal error */
+#define ACL_ERROR_RT_FAILURE 500003     /* error of the runtime module */
+#define ACL_ERROR_DRV_FAILURE 500004    /* error of the driver module */
+
+/* ---- Handles ---- */
+
+/* Opaque. NULL is never valid, except that a NULL aclrtStream mostly means the default stream. */
+typedef void* aclrtStream;
+typedef void* aclrtEvent;
+typedef void* aclrtContext;
+
+/* ---- Base types ---- */
+
+/* Where the data of an operator argument lives. */
+typedef enum aclMemType ACL_ENUM_BASE {
+  ACL_MEMTYPE_DEVICE = 0,
+  ACL_MEMTYPE_HOST = 1,
+  ACL_MEMTYPE_HOST_COMPILE_INDEPENDENT = 2 /* host value the compiled operator does not depend on */
+} aclMemType;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* ACL_ACL_BASE_H_ */
