@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What went wrong: a kind, and one exact sentence for the person who has to mend it. An Error is a
+// plain value without heap memory, so that it can report that there is no memory. The number a
+// caller sees for each kind is chosen in capi/error_translation.cc and nowhere else.
+#pragma once
+
+#include <cstdarg>
+#include <cstdint>
+
+namespace understudy {
+
+enum class ErrorCode : uint8_t {
+  // The caller's arguments, as the entry point itself checks them.
+  kInvalidArgument,
+  kInvalidFile,
+  kAlreadyInitialized,
+  kAlreadyFinalized,
+  kFlagsNotSupported,
+  kCallbackRefused,
+  // The caller's arguments or the state of its objects, as the runtime behind it sees them.
+  kRefused,
+  kInvalidDevice,
+  kNoContext,
+  kInvalidMemoryType,
+  kInvalidHandle,
+  kOptionNotSet,
+  // What the product, the machine or its memory cannot give.
+  kNotSupported,
+  kOutOfMemory,
+  kOutOfResources,
+  kLinkNotSupported,
+  // Devices that were not set, our own faults.
+  kDeviceNotSet,
+  kInternal,
+};
+
+class Error {
+ public:
+  // Longer sentences are cut; the ones written in this project are not.
+  static constexpr unsigned kMaxText = 320;
+
+  [[gnu::format(printf, 2, 3)]] static Error format(ErrorCode code, const char* format, ...);
+  // The same with the number the operating system gave for it.
+  [[gnu::format(printf, 3, 4)]] static Error system(ErrorCode code, int system_number,
+                                                    const char* format, ...);
+
+  ErrorCode code() const { return code_; }
+  const char* text() const { return text_; }
+  // errno of the failed system call, 0 if there was none.
+  int system_number() const { return system_number_; }
+
+  // The same fault seen by a caller who knows better what it means.
+  Error as(ErrorCode code) const;
+
+ private:
+  Error(ErrorCode code, int system_number, const char* format, va_list arguments);
+
+  ErrorCode code_;
+  int system_number_;
+  char text_[kMaxText];
+};
+
+}  // namespace understudy

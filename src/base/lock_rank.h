@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The order in which locks may be taken, top to bottom: a thread that holds a lock takes only locks
+// further down. Builds with US_CHECK_INVARIANTS stop at the first violation. docs/locking.md tells
+// what each lock protects.
+#pragma once
+
+#include <cstdint>
+
+namespace understudy {
+
+enum class LockRank : uint8_t {
+  kInitialization,    // aclInit and aclFinalize, with the callbacks they run
+  kDeviceUse,         // set and reset of devices, contexts, remembered limits
+  kReservationIndex,  // which address ranges are reserved
+  kReservation,       // the mappings of one reservation
+  kLimbo,             // mappings that a reader still holds after their end
+  kStorageSet,        // the storages of NUMA nodes
+  kStorage,           // the free extents of one device's stores
+  kRecycledExtents,   // recently freed extents, one lock per shard
+  kHostBudget,        // how much host memory may still be taken
+  kObjectPool,        // free slots for blocks, mappings and reservations
+  kCallbacks,         // lists of registered callbacks
+  kErrorLog,          // texts for aclGetRecentErrMsg in per-process mode
+};
+
+}  // namespace understudy

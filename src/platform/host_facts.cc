@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platform/host_facts.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cinttypes>
+#include <cstdio>
+#include <cstring>
+#include <limits>
+#include <string>
+
+#include "base/sizes.h"
+#include "platform/text_file.h"
+
+namespace understudy::platform {
+
+namespace {
+
+constexpr uint64_t kUnlimited = std::numeric_limits<uint64_t>::max();
+
+std::optional<uint64_t> number_in(const std::string& path) {
+  const std::optional<std::string> text = read_text_file(path);
+  uint64_t number = 0;
+  if (!text || sscanf(text->c_str(), "%" SCNu64, &number) != 1) return std::nullopt;
+  return number;
+}
+
+// The line "Name:   123 kB" of /proc/meminfo, in bytes.
+uint64_t memory_line(const char* name) {
+  const std::optional<std::string> text = read_text_file("/proc/meminfo");
+  if (!text) return 0;
+  const size_t at = text->find(std::string(name) + ":");
+  uint64_t kilobytes = 0;
+  if (at == std::string::npos ||
+      sscanf(text->c_str() + at + strlen(name) + 1, "%" SCNu64, &kilobytes) != 1) {
+    return 0;
+  }
+  return kilobytes * kKiB;
+}
+
+// The path behind "<controllers>:" in /proc/self/cgroup; "0::" is the unified hierarchy.
+std::optional<std::string> cgroup_path(const char* marker) {
+  const std::optional<std::string> text = read_text_file("/proc/self/cgroup");
+  if (!text) return std::nullopt;
+  const size_t at = text->find(marker);
+  if (at == std::string::npos) return std::nullopt;
+  const size_t begin = at + strlen(marker);
+  return text->substr(begin, text->find('\n', begin) - begin);
+}
+
+// The tightest limit between a cgroup and the root of its hierarchy decides.
+uint64_t headroom_up_to_root(const std::string& mount, std::string path, const char* limit_file,
+                             const char* usage_file) {
+  uint64_t headroom = kUnlimited;
+  while (true) {
+    const std::string folder = mount + (path == "/" ? "" : path) + "/";
+    const std::optional<uint64_t> limit = number_in(folder + limit_file);
+    const std::optional<uint64_t> usage = number_in(folder + usage_file);
+    if (limit && usage) headroom = std::min(headroom, *limit - std::min(*limit, *usage));
+    if (path.empty() || path == "/") return headroom;
+    path.resize(path.rfind('/'));
+  }
+}
+
+uint64_t cgroup_headroom() {
+  uint64_t headroom = kUnlimited;
+  if (const auto path = cgroup_path("0::")) {
+    headroom = headroom_up_to_root("/sys/fs/cgroup", *path, "memory.max", "memory.current");
+  }
+  if (const auto path = cgroup_path(":memory:")) {
+    headroom =
+        std::min(headroom, headroom_up_to_root("/sys/fs/cgroup/memory", *path,
+                                               "memory.limit_in_bytes", "memory.usage_in_bytes"));
+  }
+  return headroom;
+}
+
+}  // namespace
+
+uint64_t available_memory() { return std::min(memory_line("MemAvailable"), cgroup_headroom()); }
+
+uint64_t total_memory() { return memory_line("MemTotal"); }
+
+bool has_hugetlb_pool(uint64_t page_size) {
+  const std::string folder =
+      "/sys/kernel/mm/hugepages/hugepages-" + std::to_string(page_size / kKiB) + "kB/";
+  return number_in(folder + "nr_hugepages").value_or(0) > 0 ||
+         number_in(folder + "nr_overcommit_hugepages").value_or(0) > 0;
+}
+
+bool numa_node_exists(uint64_t node) {
+  const std::string folder = "/sys/devices/system/node/node" + std::to_string(node);
+  if (access(folder.c_str(), F_OK) == 0) return true;
+  // A kernel without NUMA has one node and no folder for it.
+  return node == 0 && access("/sys/devices/system/node/node0", F_OK) != 0;
+}
+
+int32_t process_id() { return getpid(); }
+
+}  // namespace understudy::platform

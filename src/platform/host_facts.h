@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What this machine has, as the kernel tells it at the time of the call.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+namespace understudy::platform {
+
+// Bytes this process could still take before the machine or its memory cgroup is full.
+uint64_t available_memory();
+uint64_t total_memory();
+
+// Whether the pool of 2 MiB or 1 GiB pages has, or may grow, any page.
+bool has_hugetlb_pool(uint64_t page_size);
+
+bool numa_node_exists(uint64_t node);
+
+int32_t process_id();
+
+}  // namespace understudy::platform

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A file that lives in memory (memfd): the bytes behind a store. Sparse, so its size costs nothing.
+//
+// All functions: offsets and sizes are multiples of the file's page size and size > 0. A failure
+// carries errno, changes nothing unless said, and never raises a signal.
+#pragma once
+
+#include <cstdint>
+
+#include "base/result.h"
+#include "platform/unique_fd.h"
+
+namespace understudy::platform {
+
+// What the pages of a file are: ordinary memory, or pages of one of the kernel's hugetlb pools.
+enum class FileKind : uint8_t { kShared, kHugetlb2M, kHugetlb1G };
+
+class MemoryFile {
+ public:
+  // Fails also if the size is past RLIMIT_FSIZE, which the kernel would answer with SIGXFSZ.
+  static Result<MemoryFile> create(FileKind kind, const char* name, uint64_t size);
+
+  MemoryFile(MemoryFile&&) = default;
+  MemoryFile& operator=(MemoryFile&&) = default;
+  ~MemoryFile();
+
+  int descriptor() const { return descriptor_.get(); }
+  FileKind kind() const { return kind_; }
+  uint64_t size() const { return size_; }
+
+  // Makes pages for a range. On failure some pages of the range may have been made.
+  Result<void> allocate(uint64_t offset, uint64_t size);
+  // Gives the pages of a range back to the system; it reads as zeros afterwards.
+  Result<void> discard(uint64_t offset, uint64_t size);
+  // Hugetlb only: sets pages of the pool aside for a range, so that allocate cannot fail for want
+  // of them. Costs no zeroing. Repeating it takes nothing twice.
+  Result<void> set_aside(uint64_t offset, uint64_t size);
+
+ private:
+  MemoryFile(UniqueFd descriptor, FileKind kind, uint64_t size)
+      : descriptor_(std::move(descriptor)), kind_(kind), size_(size) {}
+
+  UniqueFd descriptor_;
+  FileKind kind_;
+  uint64_t size_;
+};
+
+}  // namespace understudy::platform

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+
+namespace understudy::platform {
+
+// The whole content of a regular or kernel file; nothing if it is missing, unreadable or a folder.
+std::optional<std::string> read_text_file(const std::string& path);
+
+// A variable of the environment; nothing if it is unset.
+std::optional<std::string> environment_variable(const char* name);
+
+}  // namespace understudy::platform
