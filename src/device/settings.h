@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The configuration in its final form, read once per process by runtime/config.cc and constant
+// from then on. Defaults are the first value of each list in docs/configuration.md.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "device/product_profile.h"
+
+namespace understudy {
+
+enum class SizeAlignment : uint8_t { kReject, kRoundUp };
+enum class AttributeSet : uint8_t { kFull, kLegacy };
+enum class ReserveFlag : uint8_t { kIgnore, kMatch };
+enum class ExpectedAddress : uint8_t { kHint, kNullOnly };
+enum class DeviceBinding : uint8_t { kWhileMapped, kForLife };
+enum class SyncDeviceCopy : uint8_t { kReject, kAllow };
+enum class HostAccess : uint8_t { kDeny, kAllow };
+enum class HostLock : uint8_t { kBestEffort, kStrict };
+enum class Backing : uint8_t { kAuto, kHugetlb, kThp, kSmall };
+enum class Commit : uint8_t { kLazy, kEager };
+enum class Poison : uint8_t { kOff, kOn };
+
+inline constexpr unsigned kMaxDevices = 32;
+
+struct Settings {
+  ProductProfile product;  // with the features the configuration added or took away
+  std::string soc_name;
+  unsigned devices = 8;
+  uint64_t memory = 0;         // per device
+  uint64_t normal_memory = 0;  // the part of it in normal pages
+  SizeAlignment size_alignment = SizeAlignment::kReject;
+  AttributeSet attribute_set = AttributeSet::kFull;
+  ReserveFlag reserve_flag = ReserveFlag::kIgnore;
+  ExpectedAddress expected_address = ExpectedAddress::kHint;
+  DeviceBinding device_binding = DeviceBinding::kWhileMapped;
+  SyncDeviceCopy sync_device_copy = SyncDeviceCopy::kReject;
+  HostAccess host_access = HostAccess::kDeny;
+  HostLock host_lock = HostLock::kBestEffort;
+  Backing backing = Backing::kAuto;
+  Commit commit = Commit::kLazy;
+  std::optional<uint64_t> host_budget;  // a fixed number of bytes
+  bool host_budget_unlimited = false;   // neither this nor a number: what the machine can spare
+  Poison poison = Poison::kOff;
+  // Physical numbers of the devices this process sees, in its own order.
+  std::vector<int32_t> visible_devices;
+};
+
+}  // namespace understudy
