@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reservations, and what the other parts of the address space share. Mappings are in
+// address_space_map.cc, rights in address_space_access.cc.
+#include "memory/address_space.h"
+
+#include <bit>
+#include <cinttypes>
+
+#include "base/size_text.h"
+
+namespace understudy {
+
+namespace {
+
+std::atomic<uint64_t> next_id{1};
+
+// RESV-15: the alignment of an expected address grows with the size.
+uint64_t expected_alignment(uint64_t size) {
+  return size >= kGiB ? kGiB : std::max(std::bit_ceil(size), kGranule);
+}
+
+}  // namespace
+
+AddressSpace::AddressSpace(const Settings& settings, PhysicalMemory& physical, StorageSet& storages)
+    : settings_(settings),
+      physical_(physical),
+      storages_(storages),
+      id_(next_id.fetch_add(1, std::memory_order_relaxed)) {}
+
+Result<VirtualAddress> AddressSpace::reserve(uint64_t size, ReservedPages pages,
+                                             std::optional<VirtualAddress> expected) {
+  if (!expected) {
+    const uint64_t alignment = size >= kGiB ? kGiB : kGranule;
+    US_TRY_ASSIGN(const VirtualRange range, reservations_.add_anywhere(size, alignment, pages));
+    return range.base;
+  }
+  if (settings_.expected_address == ExpectedAddress::kNullOnly ||
+      !settings_.product.has(Feature::kExpectedAddress)) {
+    return Error::format(ErrorCode::kRefused,
+                         "expectPtr is %p and must be NULL with this product and configuration",
+                         to_pointer(*expected));
+  }
+  return reserve_at({*expected, size}, expected_alignment(size), kExpectedWindow, pages);
+}
+
+Result<VirtualAddress> AddressSpace::reserve_uncached(uint64_t size, VirtualAddress expected) {
+  return reserve_at({expected, size}, kGiB, kUncachedWindow, ReservedPages::kCommon);
+}
+
+Result<VirtualAddress> AddressSpace::reserve_at(VirtualRange range, uint64_t alignment,
+                                                VirtualRange window, ReservedPages pages) {
+  if (!is_aligned(range.base, alignment)) {
+    return Error::format(ErrorCode::kRefused, "expectPtr %p is not a multiple of %s",
+                         to_pointer(range.base), SizeText(alignment).c_str());
+  }
+  const std::optional<uint64_t> size = align_up(range.size, kGranule);
+  if (!size || !window.contains(VirtualRange{range.base, *size})) {
+    return Error::format(ErrorCode::kRefused, "%s at %p are not inside [%p, %p)",
+                         SizeText(range.size).c_str(), to_pointer(range.base),
+                         to_pointer(window.base), to_pointer(window.end()));
+  }
+  US_TRY_ASSIGN(const VirtualRange added, reservations_.add_at({range.base, *size}, pages));
+  return added.base;
+}
+
+Result<void> AddressSpace::release(VirtualAddress base) { return reservations_.remove(base); }
+
+Reservation* AddressSpace::find_reservation(VirtualAddress address) {
+  // Programs map block after block into the same reservation. A hint from another address space or
+  // to a reservation that ended meanwhile does no harm: the caller looks at it under its lock.
+  struct Hint {
+    uint64_t space = 0;
+    Reservation* reservation = nullptr;
+  };
+  thread_local Hint hint [[gnu::tls_model("initial-exec")]];
+  if (hint.space == id_) {
+    MutexLock lock(hint.reservation->mutex);
+    if (hint.reservation->alive && hint.reservation->range.contains(address)) {
+      return hint.reservation;
+    }
+  }
+  Reservation* found = reservations_.find(address);
+  if (found != nullptr) hint = {id_, found};
+  return found;
+}
+
+std::optional<MappingView> AddressSpace::find(VirtualAddress address) {
+  HazardPin hazard;
+  PageEntry entry;
+  const Mapping* mapping = pin(address, hazard, entry);
+  if (mapping == nullptr) return std::nullopt;
+  const BlockTraits& traits = mapping->block->traits;
+  return MappingView{mapping->range, traits.location, traits.page_kind()};
+}
+
+bool AddressSpace::is_reserved(VirtualAddress address) {
+  return reservations_.was_ever_near(address) && reservations_.find(address) != nullptr;
+}
+
+Error AddressSpace::not_a_mapping(VirtualAddress address) {
+  if (const std::optional<MappingView> inside = find(address)) {
+    return Error::format(ErrorCode::kRefused, "%p is inside the mapping of %s at %p, not its start",
+                         to_pointer(address), SizeText(inside->range.size).c_str(),
+                         to_pointer(inside->range.base));
+  }
+  return Error::format(ErrorCode::kRefused, "%p is %s", to_pointer(address),
+                       is_reserved(address) ? "reserved but not mapped" : "not a device address");
+}
+
+}  // namespace understudy

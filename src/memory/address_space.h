@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The device addresses of the process: reservations, the mappings in them, and who may use them.
+// The address space leads: it takes references to blocks, enters mappings into the translation
+// table and, where the CPU may look, maps the store at the address for real.
+//
+// Each call plans (may refuse, changes nothing), acts (system calls), commits (cannot fail).
+// Rules: RESV, RESVN, REL, MAP, NOACC, UNMAP, ACCESS, RETAIN, RANGE, LINK. Any thread may call
+// anything. Order of locks: index, reservation, limbo.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/mutex.h"
+#include "base/result.h"
+#include "base/virtual_range.h"
+#include "device/settings.h"
+#include "memory/hazard_slots.h"
+#include "memory/mapping.h"
+#include "memory/object_pool.h"
+#include "memory/page_table.h"
+#include "memory/physical_memory.h"
+#include "memory/reservation.h"
+#include "memory/reservation_index.h"
+
+namespace understudy {
+
+// Whether the owner of a block may use a mapping from the start or only once granted.
+enum class InitialAccess : uint8_t { kOwner, kNone };
+
+struct MapRequest {
+  VirtualRange range;
+  uint64_t offset = 0;
+  BlockHandle handle = 0;
+  InitialAccess access = InitialAccess::kOwner;
+};
+
+// What is known of an address inside a mapping.
+struct MappingView {
+  VirtualRange range;
+  Location location;
+  PageKind page_kind = PageKind::kHuge;
+};
+
+class AddressSpace {
+ public:
+  AddressSpace(const Settings& settings, PhysicalMemory& physical, StorageSet& storages);
+
+  Result<VirtualAddress> reserve(uint64_t size, ReservedPages pages,
+                                 std::optional<VirtualAddress> expected);
+  // For addresses outside the L2 cache; the caller always chooses.
+  Result<VirtualAddress> reserve_uncached(uint64_t size, VirtualAddress expected);
+  Result<void> release(VirtualAddress base);
+
+  Result<void> map(const MapRequest& request);
+  Result<void> unmap(VirtualAddress base);
+  // Maps the blocks behind `source` a second time at `destination`. On failure, the blocks mapped
+  // so far stay (LINK-09).
+  Result<void> map_again(VirtualRange destination, VirtualAddress source);
+
+  // Read and write access for each location in turn; on failure the ones before stay granted.
+  Result<void> grant(VirtualRange range, std::span<const Location> locations);
+  Result<bool> has_access(VirtualAddress base, Location location);
+
+  Result<BlockHandle> retain(VirtualAddress base);
+  std::optional<MappingView> find(VirtualAddress address);
+  bool is_reserved(VirtualAddress address);
+
+  // For the copy engine. Pins the mapping at an address; null if there is none.
+  const Mapping* pin(VirtualAddress address, HazardPin& pin, PageEntry& entry) const {
+    while (true) {
+      entry = table_.look_up(address);
+      if (!entry.present()) return nullptr;
+      const Mapping* mapping = &mappings_.at(entry.mapping());
+      pin.publish(mapping);
+      // The warm bit may have been set meanwhile; everything else must be as it was.
+      if (table_.look_up(address).with_warm() == entry.with_warm()) return mapping;
+    }
+  }
+  PageTable& table() { return table_; }
+  const ReservationIndex& reservations() const { return reservations_; }
+
+  // Ends mappings that were in use when they were unmapped and no longer are.
+  void drain_limbo();
+
+ private:
+  struct Plan;
+
+  Result<VirtualAddress> reserve_at(VirtualRange range, uint64_t alignment, VirtualRange window,
+                                    ReservedPages pages);
+  Reservation* find_reservation(VirtualAddress address);
+  // Everything but the reference to the block, which it takes over.
+  Result<void> map_block(VirtualRange range, Block& block, InitialAccess access);
+  Result<void> check_place_locked(const Reservation& reservation, VirtualRange range,
+                                  const Block& block) US_REQUIRES(reservation.mutex);
+  Result<void> place_window_locked(const Reservation& reservation, VirtualRange range,
+                                   const Block& block) US_REQUIRES(reservation.mutex);
+  void enter_locked(Reservation& reservation, Mapping& mapping) US_REQUIRES(reservation.mutex);
+  Result<void> grant_locked(Reservation& reservation, Mapping& mapping, Location location)
+      US_REQUIRES(reservation.mutex);
+  // The mapping that starts at `base`, seen under its reservation's lock; null if there is none.
+  Mapping* mapping_at_locked(const Reservation& reservation, VirtualAddress base)
+      US_REQUIRES(reservation.mutex);
+  Error not_a_mapping(VirtualAddress address);
+  void retire(Mapping& mapping);
+  void finish(Mapping& mapping);
+
+  const Settings& settings_;
+  PhysicalMemory& physical_;
+  StorageSet& storages_;
+  const uint64_t id_;  // tells address spaces apart in per-thread hints
+  PageTable table_;
+  ReservationIndex reservations_;
+  ObjectPool<Mapping> mappings_;
+  Mutex limbo_mutex_{LockRank::kLimbo};
+  std::vector<Mapping*> limbo_ US_GUARDED_BY(limbo_mutex_);
+  std::atomic<size_t> limbo_size_{0};
+};
+
+}  // namespace understudy

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A block of physical memory and what it is made from. A block lives as long as a handle or a
+// mapping refers to it; its extent also while a reader still copies through a mapping that ended.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "base/handle.h"
+#include "device/location.h"
+#include "device/page_kind.h"
+#include "memory/storage.h"
+
+namespace understudy {
+
+// The kinds of memory a block can be asked for. Generic ones leave the technology to the device.
+enum class BlockAttribute : uint8_t {
+  kNormal,
+  kHuge,
+  kGiant,
+  kPeerNormal,
+  kPeerHuge,
+  kPeerGiant,
+  kHbmNormal,  // served as kHbmHuge
+  kHbmHuge,
+  kHbmGiant,
+  kDdrNormal,
+  kDdrHuge,
+  kDdrPeerNormal,
+  kDdrPeerHuge,
+};
+
+constexpr PageKind page_kind_of(BlockAttribute attribute) {
+  switch (attribute) {
+    case BlockAttribute::kNormal:
+    case BlockAttribute::kPeerNormal:
+    case BlockAttribute::kDdrNormal:
+    case BlockAttribute::kDdrPeerNormal:
+      return PageKind::kNormal;
+    case BlockAttribute::kGiant:
+    case BlockAttribute::kPeerGiant:
+    case BlockAttribute::kHbmGiant:
+      return PageKind::kGiant;
+    case BlockAttribute::kHuge:
+    case BlockAttribute::kPeerHuge:
+    case BlockAttribute::kHbmNormal:
+    case BlockAttribute::kHbmHuge:
+    case BlockAttribute::kDdrHuge:
+    case BlockAttribute::kDdrPeerHuge:
+      return PageKind::kHuge;
+  }
+  return PageKind::kHuge;
+}
+
+// What a block was asked for with; constant while it lives.
+struct BlockTraits {
+  BlockAttribute attribute = BlockAttribute::kHuge;
+  Location location;
+
+  PageKind page_kind() const { return page_kind_of(attribute); }
+  // Blocks are made of whole granules whatever their pages are.
+  uint64_t granularity() const { return page_kind() == PageKind::kGiant ? kGiantPage : kGranule; }
+};
+
+// The reference counts and the generation of a block's slot in one word, changed by compare and
+// exchange alone, so that of two racing calls one succeeds and one fails.
+struct BlockState {
+  static constexpr unsigned kGenerationBits = HandleParts::kGenerationBits;
+  static constexpr unsigned kHandleBits = 18;
+  static constexpr unsigned kMappingBits = 22;
+
+  uint32_t generation = 0;
+  uint32_t handles = 0;   // references held by the user
+  uint32_t mappings = 0;  // mappings, and calls that look at the block
+
+  bool alive() const { return handles != 0 || mappings != 0; }
+
+  constexpr uint64_t pack() const {
+    return uint64_t{generation} << (kHandleBits + kMappingBits) |
+           uint64_t{handles} << kMappingBits | mappings;
+  }
+  static constexpr BlockState unpack(uint64_t word) {
+    return {static_cast<uint32_t>(word >> (kHandleBits + kMappingBits)),
+            static_cast<uint32_t>(word >> kMappingBits & ((1U << kHandleBits) - 1)),
+            static_cast<uint32_t>(word & ((1U << kMappingBits) - 1))};
+  }
+};
+static_assert(BlockState::kGenerationBits + BlockState::kHandleBits + BlockState::kMappingBits ==
+              64);
+
+struct Block {
+  std::atomic<uint64_t> state{0};
+  // One while the block lives, and one per mapping in limbo; the extent goes back at zero.
+  std::atomic<uint32_t> storage_holds{0};
+  uint32_t pool_next = 0;
+  uint32_t index = 0;
+  BlockTraits traits;
+  Extent extent;
+};
+static_assert(sizeof(Block) <= 64);
+
+}  // namespace understudy

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The loops that move and set bytes of device memory. They are not instrumented for data races:
+// two copies to the same device address race on a real device as well, and that is the program's
+// affair, not a fault of this library.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace understudy {
+
+// The ranges may overlap.
+void copy_bytes(void* destination, const void* source, size_t count);
+void fill_bytes(void* destination, uint8_t value, size_t count);
+
+}  // namespace understudy

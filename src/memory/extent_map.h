@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The free parts of a store: taken best fit, so that recently used pieces are used again before
+// untouched ones, and merged with their neighbours when they come back. Not synchronized.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+namespace understudy {
+
+class ExtentMap {
+ public:
+  // Everything from 0 to `size` is free.
+  explicit ExtentMap(uint64_t size) { insert(0, size); }
+
+  // Offset of a free part of `size` bytes, now taken; a multiple of `alignment`, a power of two.
+  std::optional<uint64_t> take(uint64_t size, uint64_t alignment);
+  // REQUIRES: no byte of the part is free.
+  void give_back(uint64_t offset, uint64_t size);
+
+  uint64_t free_bytes() const { return free_bytes_; }
+  // Calls visit(offset, size) for each free part from front to back.
+  template <typename Visit>
+  void for_each(Visit visit) const {
+    for (const auto& [offset, size] : by_offset_) visit(offset, size);
+  }
+
+ private:
+  void insert(uint64_t offset, uint64_t size);
+  void erase(std::map<uint64_t, uint64_t>::iterator part);
+
+  std::map<uint64_t, uint64_t> by_offset_;
+  std::set<std::pair<uint64_t, uint64_t>> by_size_;  // (size, offset) of the same parts
+  uint64_t free_bytes_ = 0;
+};
+
+}  // namespace understudy

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory/hazard_slots.h"
+
+#include <array>
+#include <atomic>
+
+#include "base/invariant.h"
+
+namespace understudy {
+
+namespace {
+
+struct alignas(64) Record {
+  std::array<std::atomic<const void*>, HazardPin::kSlotsPerThread> slots{};
+  std::atomic<bool> taken{false};
+  unsigned slots_in_use = 0;  // bit per slot; only its thread looks at it
+  Record* next = nullptr;     // constant once the record is in the list
+};
+
+// Records are only ever added, in front.
+std::atomic<Record*> records{nullptr};
+
+thread_local Record* own_record [[gnu::tls_model("initial-exec")]] = nullptr;
+
+// Gives the record to other threads when its thread ends.
+struct RecordReturner {
+  ~RecordReturner() {
+    if (own_record == nullptr) return;
+    own_record->taken.store(false, std::memory_order_release);
+    own_record = nullptr;
+  }
+};
+
+Record* claim_record() {
+  for (Record* record = records.load(); record != nullptr; record = record->next) {
+    bool free = false;
+    if (record->taken.compare_exchange_strong(free, true)) return record;
+  }
+  auto* record = new Record;
+  record->taken.store(true, std::memory_order_relaxed);
+  record->next = records.load();
+  while (!records.compare_exchange_weak(record->next, record)) {
+  }
+  return record;
+}
+
+Record& record_of_this_thread() {
+  if (own_record == nullptr) [[unlikely]] {
+    thread_local RecordReturner returner;
+    (void)returner;
+    own_record = claim_record();
+  }
+  return *own_record;
+}
+
+}  // namespace
+
+HazardPin::HazardPin() {
+  Record& record = record_of_this_thread();
+  slot_ = static_cast<unsigned>(__builtin_ctz(~record.slots_in_use));
+  US_INVARIANT(slot_ < kSlotsPerThread, "a thread pins more than %u mappings at once",
+               kSlotsPerThread);
+  record.slots_in_use |= 1U << slot_;
+}
+
+HazardPin::~HazardPin() {
+  clear();
+  own_record->slots_in_use &= ~(1U << slot_);
+}
+
+void HazardPin::publish(const void* mapping) {
+  // An exchange, not a store: the second look at the table must not happen before it.
+  own_record->slots[slot_].exchange(mapping);
+}
+
+void HazardPin::clear() { own_record->slots[slot_].store(nullptr, std::memory_order_release); }
+
+bool is_pinned(const void* mapping) {
+  for (const Record* record = records.load(); record != nullptr; record = record->next) {
+    for (const auto& slot : record->slots) {
+      if (slot.load() == mapping) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace understudy

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Hazard slots: how a reader keeps a mapping, and the bytes behind it, from being taken away while
+// it copies, without writing to anything that other readers write to. A reader publishes the
+// mapping in a slot of its own thread; whoever ends a mapping scans all slots and lets the mapping
+// rest in limbo while one of them names it.
+//
+// One registry per process, never destroyed. A thread's record is claimed at its first pin and
+// free for another thread after its end. A fork child sees the records of its parent's other
+// threads as taken for ever; they name mappings that no one will end.
+#pragma once
+
+namespace understudy {
+
+// Takes one of the calling thread's slots (there are kSlotsPerThread) for its lifetime.
+class HazardPin {
+ public:
+  static constexpr unsigned kSlotsPerThread = 4;
+
+  HazardPin();
+  ~HazardPin();
+  HazardPin(const HazardPin&) = delete;
+  HazardPin& operator=(const HazardPin&) = delete;
+
+  // Replaces what this pin holds. The caller then makes sure that the mapping was still entered.
+  void publish(const void* mapping);
+  void clear();
+
+ private:
+  unsigned slot_;
+};
+
+// Whether any thread pins it at this moment.
+bool is_pinned(const void* mapping);
+
+}  // namespace understudy

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How much host memory this process may put behind device memory. Commits stop before the machine
+// (or its memory cgroup) is full, because past that point the kernel answers with signals and
+// killed processes instead of error codes. Any thread may call anything.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "base/mutex.h"
+#include "base/result.h"
+
+namespace understudy {
+
+class HostBudget {
+ public:
+  enum class Kind : uint8_t { kMachine, kFixed, kUnlimited };
+
+  // `limit` counts for kFixed only.
+  HostBudget(Kind kind, uint64_t limit);
+
+  // Asks for `bytes` before they are committed. Nothing is taken on failure.
+  Result<void> take(uint64_t bytes);
+  void give_back(uint64_t bytes);
+
+  uint64_t taken() const;
+
+ private:
+  Result<void> ask_machine_locked(uint64_t bytes) US_REQUIRES(mutex_);
+
+  const Kind kind_;
+  const uint64_t limit_;
+  const uint64_t reserve_;  // what stays free on the machine
+  mutable Mutex mutex_{LockRank::kHostBudget};
+  uint64_t taken_ US_GUARDED_BY(mutex_) = 0;
+  // What may be taken before the machine is asked again: asking costs tens of microseconds.
+  uint64_t allowance_ US_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace understudy

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One entry of the translation table, in one word: where the bytes of a granule are on the host,
+// which mapping put them there, whose they are and who may touch them. A copy within a granule
+// needs nothing but this word.
+//
+//   bits  0..26  host granule: host address / 2 MiB
+//   bits 27..52  number of the mapping
+//   bits 53..58  device, or kHostOwner
+//   bit  59      the owner may read and write
+//   bit  60      known warm: the bytes exist, no need to ask the store
+//   bit  63      present
+#pragma once
+
+#include <cstdint>
+
+#include "base/virtual_range.h"
+#include "memory/object_pool.h"
+
+namespace understudy {
+
+class PageEntry {
+ public:
+  static constexpr unsigned kHostOwner = 63;
+
+  constexpr PageEntry() = default;
+  constexpr explicit PageEntry(uint64_t word) : word_(word) {}
+  static constexpr PageEntry make(VirtualAddress host, uint32_t mapping, unsigned owner,
+                                  bool owner_access) {
+    return PageEntry(kPresent | (host >> kGranuleShift) | uint64_t{mapping} << kMappingShift |
+                     uint64_t{owner} << kOwnerShift | (owner_access ? kOwnerAccess : 0));
+  }
+
+  constexpr uint64_t word() const { return word_; }
+  constexpr bool present() const { return (word_ & kPresent) != 0; }
+  constexpr bool warm() const { return (word_ & kWarm) != 0; }
+  constexpr bool owner_access() const { return (word_ & kOwnerAccess) != 0; }
+  constexpr uint32_t mapping() const {
+    return static_cast<uint32_t>(word_ >> kMappingShift & ((1U << kPoolIndexBits) - 1));
+  }
+  constexpr unsigned owner() const { return static_cast<unsigned>(word_ >> kOwnerShift & 63); }
+  constexpr bool on_host() const { return owner() == kHostOwner; }
+  // Start of the granule on the host.
+  constexpr VirtualAddress host() const { return (word_ & kHostMask) << kGranuleShift; }
+
+  constexpr PageEntry with_warm() const { return PageEntry(word_ | kWarm); }
+  constexpr PageEntry with_owner_access() const { return PageEntry(word_ | kOwnerAccess); }
+  // The entry of the `n`-th granule behind this one in the same mapping.
+  constexpr PageEntry advanced(uint64_t n) const { return PageEntry(word_ + n); }
+
+  friend constexpr bool operator==(PageEntry, PageEntry) = default;
+
+ private:
+  static constexpr uint64_t kHostMask = (uint64_t{1} << 27) - 1;
+  static constexpr unsigned kMappingShift = 27;
+  static constexpr unsigned kOwnerShift = 53;
+  static constexpr uint64_t kOwnerAccess = uint64_t{1} << 59;
+  static constexpr uint64_t kWarm = uint64_t{1} << 60;
+  static constexpr uint64_t kPresent = uint64_t{1} << 63;
+
+  uint64_t word_ = 0;
+};
+
+}  // namespace understudy

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory/page_table.h"
+
+#include <memory>
+
+namespace understudy {
+
+PageTable::~PageTable() {
+  for (uint64_t i = 0; i < kRootEntries; ++i) {
+    const uint64_t root = root_[i].load(std::memory_order_relaxed);
+    if (root != 0 && !PageEntry(root).present()) delete leaf_of(root);
+  }
+}
+
+bool PageTable::is_empty(VirtualRange range) const {
+  bool empty = true;
+  for_each_root(root_, range, [&](const std::atomic<uint64_t>& entry, VirtualRange part) {
+    const uint64_t root = entry.load(std::memory_order_relaxed);
+    if (root == 0 || !empty) return;
+    if (PageEntry(root).present()) {
+      empty = false;
+      return;
+    }
+    const uint64_t begin = granule_in_root(part.base);
+    for (uint64_t n = begin; n < begin + part.size / kGranule && empty; ++n) {
+      empty = leaf_of(root)->entries[n].load(std::memory_order_relaxed) == 0;
+    }
+  });
+  return empty;
+}
+
+void PageTable::prepare(VirtualRange range) {
+  for_each_root(root_, range, [&](std::atomic<uint64_t>& entry, VirtualRange part) {
+    if (part.size == kGiB || entry.load(std::memory_order_acquire) != 0) return;
+    // Small reservations share a root entry, so another thread may install the leaf first.
+    auto leaf = std::make_unique<Leaf>();
+    uint64_t nothing = 0;
+    if (entry.compare_exchange_strong(nothing, reinterpret_cast<uint64_t>(leaf.get()))) {
+      leaf.release();
+    }
+  });
+}
+
+template <typename Change>
+void PageTable::change_entries(VirtualRange range, Change change) {
+  for_each_root(root_, range, [&](std::atomic<uint64_t>& entry, VirtualRange part) {
+    const uint64_t root = entry.load(std::memory_order_relaxed);
+    if (PageEntry(root).present()) {
+      change(entry);
+      return;
+    }
+    if (root == 0) return;
+    const uint64_t begin = granule_in_root(part.base);
+    for (uint64_t n = begin; n < begin + part.size / kGranule; ++n) {
+      change(leaf_of(root)->entries[n]);
+    }
+  });
+}
+
+void PageTable::clear(VirtualRange range) {
+  // Sequentially consistent: the hazard slots are scanned next, and a reader publishes there before
+  // it reads an entry for the second time.
+  change_entries(range, [](std::atomic<uint64_t>& entry) { entry.exchange(0); });
+}
+
+void PageTable::grant_owner_access(VirtualRange range) {
+  // Readers may set the warm bit meanwhile.
+  change_entries(range, [](std::atomic<uint64_t>& entry) {
+    entry.fetch_or(PageEntry().with_owner_access().word(), std::memory_order_acq_rel);
+  });
+}
+
+void PageTable::note_warm(VirtualAddress address, PageEntry seen) {
+  std::atomic<uint64_t>& root = root_[address / kGiB];
+  const uint64_t word = root.load(std::memory_order_acquire);
+  // An entry for a whole GiB becomes warm only when it is mapped anew: one bit stands for all of
+  // it.
+  if (word == 0 || PageEntry(word).present()) return;
+  uint64_t expected = seen.word();
+  leaf_of(word)->entries[granule_in_root(address)].compare_exchange_strong(expected,
+                                                                           seen.with_warm().word());
+}
+
+}  // namespace understudy

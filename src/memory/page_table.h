@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The software MMU's translation table: device address -> PageEntry, for 48-bit addresses.
+// A root entry covers 1 GiB and is empty, or the entry of a mapping that covers all of it, or leads
+// to a leaf of 512 entries of 2 MiB. Leaves are made on demand and never taken away.
+//
+// Looking up is lock-free and may run at any time. Changes to one range come from one thread at a
+// time (the lock of the reservation that owns the range); ranges are multiples of 2 MiB.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+
+#include "base/result.h"
+#include "base/virtual_range.h"
+#include "base/zeroed_array.h"
+#include "memory/page_entry.h"
+
+namespace understudy {
+
+class PageTable {
+ public:
+  static constexpr unsigned kAddressBits = 48;
+  static constexpr VirtualAddress kEnd = VirtualAddress{1} << kAddressBits;
+
+  PageTable() : root_(kRootEntries) {}
+  ~PageTable();
+  PageTable(const PageTable&) = delete;
+  PageTable& operator=(const PageTable&) = delete;
+
+  // The entry of the granule that holds the address; not present if there is none.
+  PageEntry look_up(VirtualAddress address) const {
+    if (address >= kEnd) return {};
+    const uint64_t root = root_[address / kGiB].load(std::memory_order_seq_cst);
+    const uint64_t granule = granule_in_root(address);
+    if (PageEntry(root).present()) return PageEntry(root).advanced(granule);
+    if (root == 0) return {};
+    return PageEntry(leaf_of(root)->entries[granule].load(std::memory_order_seq_cst));
+  }
+
+  // The first occupied address of the range, if any granule of it has an entry.
+  bool is_empty(VirtualRange range) const;
+  // Makes the leaves that set() will need, so that set() cannot fail.
+  void prepare(VirtualRange range);
+  // Enters a range. `first` is the entry of its first granule; is_warm(n) tells whether the n-th
+  // granule is known to be warm.
+  // REQUIRES: prepare(range) was called, the range is empty.
+  template <typename IsWarm>
+  void set(VirtualRange range, PageEntry first, IsWarm is_warm);
+  // Empties a range. Look-ups that begin afterwards find nothing.
+  void clear(VirtualRange range);
+  // Lets the owner read and write a range that is entered without access.
+  void grant_owner_access(VirtualRange range);
+  // Notes that the granule at the address is warm. No effect if its entry is no longer `seen`.
+  void note_warm(VirtualAddress address, PageEntry seen);
+
+ private:
+  static constexpr uint64_t kLeafEntries = kGiB / kGranule;
+  static constexpr uint64_t kRootEntries = kEnd / kGiB;
+
+  struct Leaf {
+    std::atomic<uint64_t> entries[kLeafEntries] = {};
+  };
+  static Leaf* leaf_of(uint64_t root) {
+    return reinterpret_cast<Leaf*>(root);  // NOLINT(performance-no-int-to-ptr)
+  }
+  static uint64_t granule_in_root(VirtualAddress address) {
+    return address / kGranule % kLeafEntries;
+  }
+
+  // Calls visit(root entry, part of the range that it covers) from front to back.
+  template <typename Table, typename Visit>
+  static void for_each_root(Table& root, VirtualRange range, Visit visit) {
+    for (VirtualAddress at = range.base; at < range.end();) {
+      const VirtualAddress next = std::min(align_down(at, kGiB) + kGiB, range.end());
+      visit(root[at / kGiB], VirtualRange{at, next - at});
+      at = next;
+    }
+  }
+  template <typename Change>
+  void change_entries(VirtualRange range, Change change);
+
+  ZeroedArray<std::atomic<uint64_t>> root_;
+};
+
+template <typename IsWarm>
+void PageTable::set(VirtualRange range, PageEntry first, IsWarm is_warm) {
+  for_each_root(root_, range, [&](std::atomic<uint64_t>& root, VirtualRange part) {
+    const uint64_t begin = (part.base - range.base) / kGranule;
+    const uint64_t count = part.size / kGranule;
+    const auto entry_of = [&](uint64_t n) {
+      const PageEntry entry = first.advanced(n);
+      return (is_warm(n) ? entry.with_warm() : entry).word();
+    };
+    const uint64_t leaf = root.load(std::memory_order_relaxed);
+    if (leaf == 0) {
+      bool all_warm = true;
+      for (uint64_t n = begin; n < begin + count && all_warm; ++n) all_warm = is_warm(n);
+      const PageEntry entry = first.advanced(begin);
+      root.store((all_warm ? entry.with_warm() : entry).word(), std::memory_order_release);
+      return;
+    }
+    for (uint64_t n = 0; n < count; ++n) {
+      leaf_of(leaf)->entries[granule_in_root(part.base) + n].store(entry_of(begin + n),
+                                                                   std::memory_order_release);
+    }
+  });
+}
+
+}  // namespace understudy

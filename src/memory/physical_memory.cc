@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory/physical_memory.h"
+
+#include <cinttypes>
+
+#include "base/handle.h"
+#include "base/scope_exit.h"
+#include "base/size_text.h"
+#include "platform/host_facts.h"
+
+namespace understudy {
+
+namespace {
+
+bool is_giant(BlockAttribute attribute) { return page_kind_of(attribute) == PageKind::kGiant; }
+
+Feature feature_for_giant(BlockAttribute attribute) {
+  switch (attribute) {
+    case BlockAttribute::kHbmGiant:
+      return Feature::kGiantHbmBlock;
+    case BlockAttribute::kPeerGiant:
+      return Feature::kGiantPeerBlock;
+    default:
+      return Feature::kGiantGenericBlock;
+  }
+}
+
+}  // namespace
+
+PhysicalMemory::PhysicalMemory(const Settings& settings, CapacityLedger& capacity,
+                               StorageSet& storages)
+    : settings_(settings), capacity_(capacity), storages_(storages) {}
+
+Result<void> PhysicalMemory::check_supported(BlockAttribute attribute, Location location) const {
+  if (location.kind == LocationKind::kHost && location.id != 0) {
+    return Error::format(ErrorCode::kNotSupported, "the id of location HOST is %u and must be 0",
+                         location.id);
+  }
+  if (!is_giant(attribute)) return {};
+  if (!location.on_device()) {
+    return Error::format(ErrorCode::kNotSupported, "1 GiB pages exist on devices only");
+  }
+  if (!settings_.product.has(feature_for_giant(attribute))) {
+    return Error::format(ErrorCode::kNotSupported,
+                         "product %s has no blocks of 1 GiB pages with this attribute",
+                         settings_.product.key.data());
+  }
+  return {};
+}
+
+Result<uint64_t> PhysicalMemory::granularity(BlockAttribute attribute, Location location) const {
+  // The id of a host location does not matter here (GRAN-13).
+  if (!location.on_device()) location.id = 0;
+  US_TRY(check_supported(attribute, location));
+  return BlockTraits{attribute, location}.granularity();
+}
+
+Result<uint64_t> PhysicalMemory::rounded_size(const BlockRequest& request,
+                                              uint64_t granularity) const {
+  if (is_aligned(request.size, granularity)) return request.size;
+  const std::optional<uint64_t> rounded = align_up(request.size, granularity);
+  if (settings_.size_alignment == SizeAlignment::kRoundUp && rounded) return *rounded;
+  return Error::format(ErrorCode::kRefused, "size %" PRIu64 " is not a multiple of %s",
+                       request.size, SizeText(granularity).c_str());
+}
+
+Result<void> PhysicalMemory::charge(const BlockTraits& traits, uint64_t size) {
+  if (!traits.location.on_device()) return {};
+  const PageKind kind = traits.page_kind();
+  if (capacity_.charge(traits.location.id, kind, size)) return {};
+  const PoolFigures figures = capacity_.figures(traits.location.id, kind);
+  return Error::format(ErrorCode::kOutOfMemory, "device %u has %s of %s in %s pages free, not %s",
+                       traits.location.id, SizeText(figures.free).c_str(),
+                       SizeText(figures.total).c_str(), name_of(kind), SizeText(size).c_str());
+}
+
+void PhysicalMemory::credit(const BlockTraits& traits, uint64_t size) {
+  if (traits.location.on_device()) {
+    capacity_.credit(traits.location.id, traits.page_kind(), size);
+  }
+}
+
+Result<BlockHandle> PhysicalMemory::create(const BlockRequest& request) {
+  const BlockTraits traits{request.attribute, request.location};
+  US_TRY(check_supported(traits.attribute, traits.location));
+  if (traits.location.kind == LocationKind::kHostNuma &&
+      !platform::numa_node_exists(traits.location.id)) {
+    return Error::format(ErrorCode::kRefused, "the host has no NUMA node %u", traits.location.id);
+  }
+  US_TRY_ASSIGN(const uint64_t size, rounded_size(request, traits.granularity()));
+
+  US_TRY(charge(traits, size));
+  ScopeExit undo_charge([&] { credit(traits, size); });
+  US_TRY_ASSIGN(const Extent extent, storages_.take(traits.location, size, traits.page_kind()));
+  ScopeExit undo_extent([&] { storages_.of(traits.location).give_back(extent); });
+  if (settings_.commit == Commit::kEager) {
+    US_TRY(storages_.warm(*extent.store, extent.offset, extent.size));
+  }
+  const std::optional<uint32_t> index = blocks_.take();
+  if (!index) {
+    return Error::format(ErrorCode::kOutOfResources, "all %u block numbers are in use",
+                         1U << kPoolIndexBits);
+  }
+  undo_extent.dismiss();
+  undo_charge.dismiss();
+
+  Block& block = blocks_.at(*index);
+  block.index = *index;
+  block.traits = traits;
+  block.extent = extent;
+  block.storage_holds.store(1, std::memory_order_relaxed);
+  BlockState state = BlockState::unpack(block.state.load(std::memory_order_relaxed));
+  state.handles = 1;
+  block.state.store(state.pack(), std::memory_order_release);
+  return handle_of(block);
+}
+
+BlockHandle PhysicalMemory::handle_of(const Block& block) const {
+  const BlockState state = BlockState::unpack(block.state.load(std::memory_order_acquire));
+  return HandleParts{HandleTag::kBlock, state.generation, block.index}.pack();
+}
+
+Result<Block*> PhysicalMemory::find(BlockHandle handle) {
+  const HandleParts parts = HandleParts::split(handle);
+  if (parts.tag != HandleTag::kBlock || !blocks_.exists(parts.index)) return unknown_handle(handle);
+  return &blocks_.at(parts.index);
+}
+
+Error PhysicalMemory::unknown_handle(BlockHandle handle) const {
+  const HandleParts parts = HandleParts::split(handle);
+  const bool was_ours = parts.tag == HandleTag::kBlock && blocks_.exists(parts.index);
+  return Error::format(ErrorCode::kRefused, "handle 0x%" PRIx64 " %s", handle,
+                       was_ours ? "was freed" : "was never given out");
+}
+
+template <typename Change>
+bool PhysicalMemory::update(Block& block, uint32_t generation, Change change) {
+  uint64_t word = block.state.load(std::memory_order_acquire);
+  BlockState state;
+  do {
+    state = BlockState::unpack(word);
+    if (state.generation != generation || !state.alive() || !change(state)) return false;
+    if (!state.alive()) {
+      state.generation = (state.generation + 1) & ((1U << BlockState::kGenerationBits) - 1);
+    }
+  } while (!block.state.compare_exchange_weak(word, state.pack(), std::memory_order_acq_rel,
+                                              std::memory_order_acquire));
+  if (!state.alive()) end(block);
+  return true;
+}
+
+Result<void> PhysicalMemory::free(BlockHandle handle) {
+  US_TRY_ASSIGN(Block* const block, find(handle));
+  const bool freed = update(*block, HandleParts::split(handle).generation, [](BlockState& state) {
+    if (state.handles == 0) return false;
+    --state.handles;
+    return true;
+  });
+  if (!freed) return unknown_handle(handle);
+  return {};
+}
+
+Result<BlockProperties> PhysicalMemory::properties(BlockHandle handle) {
+  US_TRY_ASSIGN(Block* const block, find(handle));
+  // A reference for the time of the look keeps the slot from being used for another block.
+  const bool taken = update(*block, HandleParts::split(handle).generation, [](BlockState& state) {
+    ++state.mappings;
+    return true;
+  });
+  if (!taken) return unknown_handle(handle);
+  const BlockProperties properties{block->extent.size, block->traits.attribute,
+                                   block->traits.location};
+  drop_mapping(*block);
+  return properties;
+}
+
+Result<Block*> PhysicalMemory::add_mapping(BlockHandle handle) {
+  constexpr uint32_t kMaxMappings = (1U << BlockState::kMappingBits) - 2;
+  US_TRY_ASSIGN(Block* const block, find(handle));
+  bool full = false;
+  const bool added = update(*block, HandleParts::split(handle).generation, [&](BlockState& state) {
+    full = state.mappings >= kMaxMappings;
+    if (full || state.handles == 0) return false;  // MAP-20: only mapped elsewhere, not owned
+    ++state.mappings;
+    return true;
+  });
+  if (added) return block;
+  if (full) {
+    return Error::format(ErrorCode::kOutOfResources, "handle 0x%" PRIx64 " is mapped %u times",
+                         handle, kMaxMappings);
+  }
+  return unknown_handle(handle);
+}
+
+bool PhysicalMemory::add_mapping_of_mapped(Block& block) {
+  const BlockState seen = BlockState::unpack(block.state.load(std::memory_order_acquire));
+  return update(block, seen.generation, [](BlockState& state) {
+    if (state.mappings == 0) return false;
+    ++state.mappings;
+    return true;
+  });
+}
+
+void PhysicalMemory::drop_mapping(Block& block) {
+  const BlockState seen = BlockState::unpack(block.state.load(std::memory_order_acquire));
+  update(block, seen.generation, [](BlockState& state) {
+    --state.mappings;
+    return true;
+  });
+}
+
+Result<BlockHandle> PhysicalMemory::retain(Block& block) {
+  constexpr uint32_t kMaxHandles = (1U << BlockState::kHandleBits) - 1;
+  const BlockState seen = BlockState::unpack(block.state.load(std::memory_order_acquire));
+  const bool retained = update(block, seen.generation, [](BlockState& state) {
+    if (state.handles == kMaxHandles) return false;
+    ++state.handles;
+    return true;
+  });
+  if (retained) return handle_of(block);
+  return Error::format(ErrorCode::kOutOfResources, "a block is retained %u times", kMaxHandles);
+}
+
+void PhysicalMemory::end(Block& block) {
+  credit(block.traits, block.extent.size);
+  drop_storage(block);
+}
+
+void PhysicalMemory::hold_storage(Block& block) {
+  block.storage_holds.fetch_add(1, std::memory_order_relaxed);
+}
+
+void PhysicalMemory::drop_storage(Block& block) {
+  if (block.storage_holds.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  storages_.of(block.traits.location).give_back(block.extent);
+  blocks_.give_back(block.index);
+}
+
+}  // namespace understudy

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// All physical blocks of the process, by handle. A handle names a slot and its generation: a stale,
+// foreign or invented one is found out, never followed. Charges the capacity of the device when a
+// block is made and credits it the moment nothing refers to the block any more.
+// Rules: PHYS, PFREE, RETAIN, PROP, GRAN. Any thread may call anything; no call takes a lock of its
+// own for long.
+#pragma once
+
+#include <cstdint>
+
+#include "base/result.h"
+#include "device/capacity.h"
+#include "device/settings.h"
+#include "memory/block.h"
+#include "memory/object_pool.h"
+#include "memory/storage_set.h"
+
+namespace understudy {
+
+// What the user holds. Never 0, never an address.
+using BlockHandle = uint64_t;
+
+struct BlockRequest {
+  uint64_t size = 0;
+  BlockAttribute attribute = BlockAttribute::kHuge;
+  Location location;
+};
+
+struct BlockProperties {
+  uint64_t size = 0;
+  BlockAttribute attribute = BlockAttribute::kHuge;
+  Location location;
+};
+
+class PhysicalMemory {
+ public:
+  PhysicalMemory(const Settings& settings, CapacityLedger& capacity, StorageSet& storages);
+
+  Result<BlockHandle> create(const BlockRequest& request);
+  // Drops one reference that the user holds.
+  Result<void> free(BlockHandle handle);
+  Result<BlockProperties> properties(BlockHandle handle);
+  // Refuses attributes that the product lacks at that location.
+  Result<uint64_t> granularity(BlockAttribute attribute, Location location) const;
+
+  // For mappings. Each reference taken is dropped exactly once.
+  Result<Block*> add_mapping(BlockHandle handle);
+  // One more mapping of a block that someone has mapped. False if it is gone meanwhile.
+  bool add_mapping_of_mapped(Block& block);
+  void drop_mapping(Block& block);
+  // One more handle to a mapped block.
+  Result<BlockHandle> retain(Block& block);
+  // Keep the extent for a reader although the block may be gone.
+  void hold_storage(Block& block);
+  void drop_storage(Block& block);
+
+  BlockHandle handle_of(const Block& block) const;
+
+ private:
+  Result<void> check_supported(BlockAttribute attribute, Location location) const;
+  Result<uint64_t> rounded_size(const BlockRequest& request, uint64_t granularity) const;
+  Result<void> charge(const BlockTraits& traits, uint64_t size);
+  void credit(const BlockTraits& traits, uint64_t size);
+  Result<Block*> find(BlockHandle handle);
+  Error unknown_handle(BlockHandle handle) const;
+  // Changes the state if `change` allows it. The block ends if nothing refers to it afterwards.
+  template <typename Change>
+  bool update(Block& block, uint32_t generation, Change change);
+  void end(Block& block);
+
+  const Settings& settings_;
+  CapacityLedger& capacity_;
+  StorageSet& storages_;
+  ObjectPool<Block> blocks_;
+};
+
+}  // namespace understudy

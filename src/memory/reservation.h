@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A range of device addresses that holds nothing itself. Its lock covers every change to the
+// mappings inside it. Slots are type-stable: a thread with an old pointer takes the lock and sees
+// that the reservation is not alive, or not the one it looked for.
+#pragma once
+
+#include <cstdint>
+
+#include "base/mutex.h"
+#include "base/virtual_range.h"
+
+namespace understudy {
+
+// The page type a reservation was made for; it counts only where the configuration says so.
+enum class ReservedPages : uint8_t { kCommon, kHuge };
+
+// Whose blocks are mapped into a reservation: one device's, or the host's.
+struct ReservationOwner {
+  static constexpr uint32_t kNobody = ~0U;
+  static constexpr uint32_t kHost = ~1U;
+  uint32_t value = kNobody;
+  friend bool operator==(const ReservationOwner&, const ReservationOwner&) = default;
+};
+
+struct Reservation {
+  Mutex mutex{LockRank::kReservation};
+  uint32_t index = 0;
+  uint32_t pool_next = 0;
+  bool alive US_GUARDED_BY(mutex) = false;
+  bool occupied US_GUARDED_BY(mutex) = false;  // the host's address space holds the range as well
+  ReservedPages pages US_GUARDED_BY(mutex) = ReservedPages::kCommon;
+  VirtualRange range US_GUARDED_BY(mutex);
+  uint64_t mappings US_GUARDED_BY(mutex) = 0;
+  ReservationOwner owner US_GUARDED_BY(mutex);
+};
+
+}  // namespace understudy

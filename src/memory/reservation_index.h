@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which address ranges are reserved. Places new reservations so that none overlaps another or
+// anything of the host's, in time that does not depend on their size. Rules: RESV, RESVN, REL.
+// Any thread may call anything.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <map>
+
+#include "base/mutex.h"
+#include "base/result.h"
+#include "base/virtual_range.h"
+#include "memory/address_layout.h"
+#include "memory/object_pool.h"
+#include "memory/page_table.h"
+#include "memory/reservation.h"
+
+namespace understudy {
+
+class ReservationIndex {
+ public:
+  // A free range of the library's choice. Sizes are rounded up to the granule.
+  Result<VirtualRange> add_anywhere(uint64_t size, uint64_t alignment, ReservedPages pages);
+  // Exactly this range or nothing.
+  // REQUIRES: a multiple of the granule, inside the table's addresses.
+  Result<VirtualRange> add_at(VirtualRange range, ReservedPages pages);
+  // Ends a reservation that has no mappings.
+  Result<void> remove(VirtualAddress base);
+
+  // The live reservation around an address, or null. The caller locks it and looks again.
+  Reservation* find(VirtualAddress address);
+  // False if no reservation ever was within 1 TiB of the address: then it is the host's affair.
+  bool was_ever_near(VirtualAddress address) const {
+    return address < PageTable::kEnd && near_[address / kTiB].load(std::memory_order_relaxed);
+  }
+  uint64_t count() const;
+
+ private:
+  struct Placement {
+    VirtualRange range;
+    bool occupied = false;  // the host holds the range, too
+  };
+
+  Result<Placement> place_anywhere_locked(uint64_t size, uint64_t alignment) US_REQUIRES(mutex_);
+  // The next gap of a window that the index knows nothing in, from `from` on.
+  std::optional<VirtualRange> next_gap_locked(VirtualRange window, VirtualAddress from,
+                                              uint64_t size, uint64_t alignment)
+      US_REQUIRES(mutex_);
+  const Reservation* overlapping_locked(VirtualRange range) US_REQUIRES(mutex_);
+  Result<VirtualRange> enter_locked(Placement placement, ReservedPages pages) US_REQUIRES(mutex_);
+
+  mutable Mutex mutex_{LockRank::kReservationIndex};
+  ObjectPool<Reservation> pool_;
+  // Base address -> (end address, slot): ranges are read here without the reservation's lock.
+  struct Entry {
+    VirtualAddress end;
+    Reservation* reservation;
+  };
+  std::map<VirtualAddress, Entry> by_base_ US_GUARDED_BY(mutex_);
+  // Next fit: an address is used again late, so that stale pointers stay stale for long.
+  VirtualAddress cursor_ US_GUARDED_BY(mutex_) = kNearWindow.base;
+  std::array<std::atomic<bool>, PageTable::kEnd / kTiB> near_{};
+};
+
+}  // namespace understudy

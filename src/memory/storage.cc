@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory/storage.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/invariant.h"
+#include "base/size_text.h"
+#include "platform/host_facts.h"
+
+namespace understudy {
+
+namespace {
+
+using platform::FileKind;
+
+// The ladder for this machine, best first.
+std::vector<FileKind> ladder(Backing backing) {
+  std::vector<FileKind> kinds;
+  if (backing == Backing::kAuto || backing == Backing::kHugetlb) {
+    if (platform::has_hugetlb_pool(kGiantPage)) kinds.push_back(FileKind::kHugetlb1G);
+    if (platform::has_hugetlb_pool(kHugePage)) kinds.push_back(FileKind::kHugetlb2M);
+  }
+  if (backing != Backing::kHugetlb) kinds.push_back(FileKind::kShared);
+  return kinds;
+}
+
+// Giant pages of the pool can only be mapped at multiples of 1 GiB: giant blocks alone are.
+bool fits(FileKind file, PageKind page) {
+  return file != FileKind::kHugetlb1G || page == PageKind::kGiant;
+}
+
+}  // namespace
+
+Storage::Storage(StorageOptions options, HostBudget& budget)
+    : options_(std::move(options)), budget_(budget) {
+  MutexLock lock(mutex_);
+  for (const FileKind kind : ladder(options_.backing)) tiers_.push_back({kind, {}});
+}
+
+Result<Extent> Storage::take(uint64_t size, PageKind kind) {
+  std::optional<Extent> extent = take_recycled(size, kind);
+  if (!extent) {
+    MutexLock lock(mutex_);
+    Error last = Error::format(ErrorCode::kOutOfMemory,
+                               "backing is set to hugetlb and the host has no hugetlb pool");
+    for (Tier& tier : tiers_) {
+      if (!fits(tier.kind, kind)) continue;
+      Result<Extent> taken = take_from_tier_locked(tier, size);
+      if (taken.ok()) {
+        extent = taken.value();
+        break;
+      }
+      last = taken.error();
+    }
+    if (!extent) return last.as(ErrorCode::kOutOfMemory);
+  }
+  if (options_.poison == Poison::kOn) extent->store->refresh(extent->offset, extent->size);
+  return *extent;
+}
+
+std::optional<Extent> Storage::take_recycled(uint64_t size, PageKind kind) {
+  Recycler& recycler = recyclers_[thread_shard()];
+  MutexLock lock(recycler.mutex);
+  for (unsigned i = recycler.count; i-- > 0;) {
+    const Extent extent = recycler.extents[i];
+    if (extent.size != size || !fits(extent.store->kind(), kind)) continue;
+    recycler.bytes -= size;
+    --recycler.count;
+    for (; i < recycler.count; ++i) recycler.extents[i] = recycler.extents[i + 1];
+    return extent;
+  }
+  return std::nullopt;
+}
+
+Result<Extent> Storage::take_from_tier_locked(Tier& tier, uint64_t size) {
+  for (Part& part : tier.parts) {
+    if (part.free.free_bytes() < size) continue;
+    Result<Extent> taken = take_from_part_locked(part, size);
+    if (taken.ok() || tier.kind != FileKind::kShared) return taken;
+  }
+  US_TRY(add_store_locked(tier, size));
+  return take_from_part_locked(tier.parts.back(), size);
+}
+
+Result<Extent> Storage::take_from_part_locked(Part& part, uint64_t size) {
+  const std::optional<uint64_t> offset = part.free.take(size, part.store->alignment());
+  if (!offset) {
+    return Error::format(ErrorCode::kOutOfMemory, "a store of %s has no contiguous %s left",
+                         options_.name.c_str(), SizeText(size).c_str());
+  }
+  if (Result<void> set = part.store->set_aside(*offset, size); !set.ok()) {
+    part.free.give_back(*offset, size);
+    return set.error();
+  }
+  const Extent extent{part.store.get(), *offset, size};
+  free_warm_ -= extent.store->warm_bytes_in(extent.offset, extent.size);
+  return extent;
+}
+
+// A large window may be refused (address space limit, sanitizers): smaller stores do as well.
+Result<void> Storage::add_store_locked(Tier& tier, uint64_t at_least) {
+  const uint64_t unit = tier.kind == FileKind::kHugetlb1G ? kGiantPage : kGranule;
+  const std::optional<uint64_t> least = align_up(at_least, unit);
+  if (!least) {
+    return Error::format(ErrorCode::kOutOfMemory, "no store can hold %s",
+                         SizeText(at_least).c_str());
+  }
+  const StoreOptions store_options{.kind = tier.kind,
+                                   .name = options_.name.c_str(),
+                                   .collapse = options_.backing != Backing::kSmall,
+                                   .poison = options_.poison,
+                                   .numa_node = options_.numa_node};
+  uint64_t size = std::max(*align_up(options_.store_size, unit), *least);
+  while (true) {
+    Result<std::unique_ptr<Store>> store = Store::create(store_options, size, budget_);
+    if (store.ok()) {
+      tier.parts.push_back({std::move(store.value()), ExtentMap(size)});
+      return {};
+    }
+    if (size == *least) return store.error();
+    size = std::max(align_down(size / 2, unit), *least);
+  }
+}
+
+void Storage::give_back(const Extent& extent) {
+  std::vector<Extent> spilled;
+  recycle(extent, spilled);
+  if (spilled.empty()) return;
+  MutexLock lock(mutex_);
+  for (const Extent& spill : spilled) give_back_to_store_locked(spill);
+}
+
+void Storage::recycle(const Extent& extent, std::vector<Extent>& spilled) {
+  if (extent.size > kMaxRecycledBytes) {
+    spilled.push_back(extent);
+    return;
+  }
+  Recycler& recycler = recyclers_[thread_shard()];
+  MutexLock lock(recycler.mutex);
+  unsigned leave = 0;
+  while (recycler.count - leave == kMaxRecycled ||
+         recycler.bytes + extent.size > kMaxRecycledBytes) {
+    recycler.bytes -= recycler.extents[leave].size;
+    spilled.push_back(recycler.extents[leave++]);
+  }
+  if (leave > 0) {
+    std::move(recycler.extents.begin() + leave, recycler.extents.begin() + recycler.count,
+              recycler.extents.begin());
+  }
+  recycler.count -= leave;
+  recycler.extents[recycler.count++] = extent;
+  recycler.bytes += extent.size;
+}
+
+void Storage::drain(Recycler& recycler, std::vector<Extent>& spilled) {
+  MutexLock lock(recycler.mutex);
+  spilled.insert(spilled.end(), recycler.extents.begin(),
+                 recycler.extents.begin() + recycler.count);
+  recycler.count = 0;
+  recycler.bytes = 0;
+}
+
+Storage::Part& Storage::part_of_locked(const Store* store) {
+  for (Tier& tier : tiers_) {
+    for (Part& part : tier.parts) {
+      if (part.store.get() == store) return part;
+    }
+  }
+  stop_with_sentence(__FILE__, __LINE__, "an extent came back to a storage that never had it");
+}
+
+void Storage::give_back_to_store_locked(const Extent& extent) {
+  const uint64_t warm = extent.store->warm_bytes_in(extent.offset, extent.size);
+  if (free_warm_ + warm > options_.max_free_warm) {
+    extent.store->chill(extent.offset, extent.size);
+  }
+  free_warm_ += extent.store->warm_bytes_in(extent.offset, extent.size);
+  part_of_locked(extent.store).free.give_back(extent.offset, extent.size);
+}
+
+uint64_t Storage::trim() {
+  std::vector<Extent> recycled;
+  for (Recycler& recycler : recyclers_) drain(recycler, recycled);
+  MutexLock lock(mutex_);
+  for (const Extent& extent : recycled) give_back_to_store_locked(extent);
+  uint64_t left = 0;  // where the host did not take it back
+  for (Tier& tier : tiers_) {
+    for (Part& part : tier.parts) {
+      part.free.for_each([&](uint64_t offset, uint64_t size) {
+        part.store->chill(offset, size);
+        left += part.store->warm_bytes_in(offset, size);
+      });
+    }
+  }
+  return std::exchange(free_warm_, left) - left;
+}
+
+HostBacking Storage::backing() const {
+  HostBacking sum;
+  MutexLock lock(mutex_);
+  for (const Tier& tier : tiers_) {
+    for (const Part& part : tier.parts) {
+      const HostBacking one = part.store->backing();
+      sum.small_pages += one.small_pages;
+      sum.collapsed += one.collapsed;
+      sum.pool_2m += one.pool_2m;
+      sum.pool_1g += one.pool_1g;
+    }
+  }
+  return sum;
+}
+
+uint64_t Storage::free_warm_bytes() const {
+  uint64_t bytes = 0;
+  for (const Recycler& recycler : recyclers_) {
+    MutexLock lock(recycler.mutex);
+    for (unsigned i = 0; i < recycler.count; ++i) {
+      const Extent& extent = recycler.extents[i];
+      bytes += extent.store->warm_bytes_in(extent.offset, extent.size);
+    }
+  }
+  MutexLock lock(mutex_);
+  return bytes + free_warm_;
+}
+
+}  // namespace understudy

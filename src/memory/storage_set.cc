@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory/storage_set.h"
+
+#include <algorithm>
+
+#include "platform/host_facts.h"
+
+namespace understudy {
+
+namespace {
+
+HostBudget::Kind budget_kind(const Settings& settings) {
+  if (settings.host_budget_unlimited) return HostBudget::Kind::kUnlimited;
+  return settings.host_budget ? HostBudget::Kind::kFixed : HostBudget::Kind::kMachine;
+}
+
+// A store is several times larger than its device, so that it has a hole for every size.
+constexpr uint64_t kStorePerMemory = 4;
+
+}  // namespace
+
+StorageSet::StorageSet(const Settings& settings)
+    : budget_(budget_kind(settings), settings.host_budget.value_or(0)),
+      node_options_(options_for("understudy-host-numa", settings)) {
+  for (unsigned device = 0; device < settings.devices; ++device) {
+    devices_.push_back(std::make_unique<Storage>(
+        options_for("understudy-device-" + std::to_string(device), settings), budget_));
+  }
+  host_ = std::make_unique<Storage>(options_for("understudy-host", settings), budget_);
+}
+
+StorageOptions StorageSet::options_for(std::string name, const Settings& settings) const {
+  return {.name = std::move(name),
+          .store_size = settings.memory * kStorePerMemory,
+          .backing = settings.backing,
+          .poison = settings.poison,
+          .numa_node = std::nullopt,
+          .max_free_warm = std::min(platform::total_memory() / 8, 2 * kGiB)};
+}
+
+Storage& StorageSet::of(Location location) {
+  switch (location.kind) {
+    case LocationKind::kDevice:
+      return *devices_[location.id];
+    case LocationKind::kHost:
+      return *host_;
+    case LocationKind::kHostNuma:
+      break;
+  }
+  MutexLock lock(mutex_);
+  std::unique_ptr<Storage>& node = nodes_[location.id];
+  if (node == nullptr) {
+    StorageOptions options = node_options_;
+    options.numa_node = location.id;
+    node = std::make_unique<Storage>(std::move(options), budget_);
+  }
+  return *node;
+}
+
+Result<Extent> StorageSet::take(Location location, uint64_t size, PageKind kind) {
+  Storage& storage = of(location);
+  Result<Extent> extent = storage.take(size, kind);
+  if (extent.ok() || relieve_pressure() == 0) return extent;
+  return storage.take(size, kind);
+}
+
+Result<void> StorageSet::warm(Store& store, uint64_t offset, uint64_t size) {
+  Result<void> warmed = store.warm(offset, size);
+  if (warmed.ok() || relieve_pressure() == 0) return warmed;
+  return store.warm(offset, size);
+}
+
+uint64_t StorageSet::relieve_pressure() {
+  uint64_t bytes = host_->trim();
+  for (const std::unique_ptr<Storage>& device : devices_) bytes += device->trim();
+  MutexLock lock(mutex_);
+  for (const auto& [id, node] : nodes_) bytes += node->trim();
+  return bytes;
+}
+
+}  // namespace understudy

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// All storages of the process, one per device, one for the host and one per NUMA node that is
+// asked for, and the host budget they share. Warming through here gives memory that is only cached
+// back to the system before it says that there is none. Any thread may call anything.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "base/mutex.h"
+#include "device/location.h"
+#include "device/settings.h"
+#include "memory/host_budget.h"
+#include "memory/storage.h"
+
+namespace understudy {
+
+class StorageSet {
+ public:
+  explicit StorageSet(const Settings& settings);
+
+  // REQUIRES: the device or node exists.
+  Storage& of(Location location);
+
+  Result<Extent> take(Location location, uint64_t size, PageKind kind);
+  Result<void> warm(Store& store, uint64_t offset, uint64_t size);
+
+  const HostBudget& budget() const { return budget_; }
+
+ private:
+  StorageOptions options_for(std::string name, const Settings& settings) const;
+  // Returns how many bytes went back to the system.
+  uint64_t relieve_pressure();
+
+  HostBudget budget_;
+  const StorageOptions node_options_;
+  std::vector<std::unique_ptr<Storage>> devices_;
+  std::unique_ptr<Storage> host_;
+  Mutex mutex_{LockRank::kStorageSet};
+  std::map<uint32_t, std::unique_ptr<Storage>> nodes_ US_GUARDED_BY(mutex_);
+};
+
+}  // namespace understudy

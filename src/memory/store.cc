@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory/store.h"
+
+#include <algorithm>
+
+#include "base/scope_exit.h"
+#include "memory/byte_kernels.h"
+#include "platform/address_window.h"
+#include "platform/page_commit.h"
+#include "platform/system_number.h"
+
+namespace understudy {
+
+namespace {
+
+// Neighbouring cold granules are warmed together, but others wait for no more than this.
+constexpr uint64_t kMaxRun = 64;
+
+uint64_t first_granule(uint64_t offset) { return offset >> kGranuleShift; }
+uint64_t end_granule(uint64_t offset, uint64_t size) {
+  return (offset + size + kGranule - 1) >> kGranuleShift;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Store>> Store::create(const StoreOptions& options, uint64_t size,
+                                             HostBudget& budget) {
+  US_TRY_ASSIGN(platform::MemoryFile file,
+                platform::MemoryFile::create(options.kind, options.name, size));
+  const uint64_t alignment =
+      options.kind == platform::FileKind::kHugetlb1G ? kGiantPage : kHugePage;
+  US_TRY_ASSIGN(const VirtualRange alias, platform::map_whole_file(file, alignment));
+  ScopeExit undo([&] { platform::vacate(alias); });
+  if (options.numa_node) US_TRY(platform::bind_to_numa_node(alias, *options.numa_node));
+  std::unique_ptr<Store> store(new Store(options, std::move(file), alias, budget));
+  undo.dismiss();
+  return store;
+}
+
+Store::Store(const StoreOptions& options, platform::MemoryFile file, VirtualRange alias,
+             HostBudget& budget)
+    : options_(options),
+      file_(std::move(file)),
+      alias_(alias),
+      budget_(budget),
+      states_(alias.size / kGranule),
+      collapse_works_(options.collapse) {}
+
+Store::~Store() {
+  budget_.give_back(backing().total());
+  platform::vacate(alias_);
+}
+
+uint64_t Store::alignment() const {
+  return kind() == platform::FileKind::kHugetlb1G ? kGiantPage : kHugePage;
+}
+
+Result<void> Store::warm(uint64_t offset, uint64_t size) {
+  // A page of the file is the least that can be committed.
+  const uint64_t unit = alignment() / kGranule;
+  const uint64_t end = *align_up(end_granule(offset, size), unit);
+  for (uint64_t at = align_down(first_granule(offset), unit); at < end;) {
+    const GranuleState state = states_[at].load(std::memory_order_acquire);
+    if (is_warm(state)) {
+      ++at;
+      continue;
+    }
+    if (state == GranuleState::kWarming) {
+      states_[at].wait(GranuleState::kWarming, std::memory_order_acquire);
+      continue;
+    }
+    const uint64_t run_end = claim_run(at, end);
+    if (run_end == at) continue;
+    const Result<GranuleState> result = commit(at, run_end);
+    publish(at, run_end, result.ok() ? result.value() : GranuleState::kCold);
+    if (!result.ok()) return result.error();
+    at = run_end;
+  }
+  return {};
+}
+
+// Turns cold granules from `first` on to warming, and returns where that ended.
+uint64_t Store::claim_run(uint64_t first, uint64_t end) {
+  // The granules of a giant page are committed together, so they are claimed together: whoever has
+  // the first one gets the others, since nobody starts in their middle.
+  const uint64_t unit = alignment() / kGranule;
+  const uint64_t limit = std::min(end, first + std::max(kMaxRun, unit));
+  uint64_t at = first;
+  for (; at < limit; ++at) {
+    GranuleState cold = GranuleState::kCold;
+    if (!states_[at].compare_exchange_strong(cold, GranuleState::kWarming)) break;
+  }
+  return at;
+}
+
+Result<GranuleState> Store::commit(uint64_t first, uint64_t end) {
+  const uint64_t offset = first * kGranule;
+  const uint64_t size = (end - first) * kGranule;
+  const bool from_pool = kind() != platform::FileKind::kShared;
+  US_TRY(budget_.take(size));
+  ScopeExit give_back([&] { budget_.give_back(size); });
+
+  GranuleState state = from_pool ? GranuleState::kPool : GranuleState::kSmallPages;
+  if (!from_pool && collapse_works_.load(std::memory_order_relaxed)) {
+    const Result<void> collapsed = platform::commit_collapsed({alias(offset), size});
+    if (collapsed.ok()) {
+      state = GranuleState::kCollapsed;
+    } else if (platform::means_impossible(collapsed.error())) {
+      // This kernel or this process never gets them; asking again would only waste time.
+      collapse_works_.store(false, std::memory_order_relaxed);
+    }
+  }
+  if (state != GranuleState::kCollapsed) {
+    if (Result<void> allocated = file_.allocate(offset, size); !allocated.ok()) {
+      (void)file_.discard(offset, size);
+      return allocated.error();
+    }
+  }
+  if (options_.poison == Poison::kOn) {
+    fill_bytes(to_pointer(alias(offset)), kPoisonByte, size);
+  }
+  give_back.dismiss();
+  return state;
+}
+
+void Store::publish(uint64_t first, uint64_t end, GranuleState state) {
+  if (is_warm(state)) count_of(state).fetch_add(end - first, std::memory_order_relaxed);
+  for (uint64_t at = first; at < end; ++at) {
+    states_[at].store(state, std::memory_order_release);
+    states_[at].notify_all();
+  }
+}
+
+Result<void> Store::set_aside(uint64_t offset, uint64_t size) {
+  if (kind() == platform::FileKind::kShared || warm_bytes_in(offset, size) == size) return {};
+  return file_.set_aside(offset, size);
+}
+
+void Store::chill(uint64_t offset, uint64_t size) {
+  const uint64_t end = end_granule(offset, size);
+  for (uint64_t at = first_granule(offset); at < end;) {
+    uint64_t run_end = at;
+    while (run_end < end && is_warm(states_[run_end].load(std::memory_order_relaxed))) ++run_end;
+    if (run_end == at) {
+      ++at;
+      continue;
+    }
+    const uint64_t bytes = (run_end - at) * kGranule;
+    if (!file_.discard(at * kGranule, bytes).ok()) return;
+    for (; at < run_end; ++at) {
+      const GranuleState before =
+          states_[at].exchange(GranuleState::kCold, std::memory_order_release);
+      count_of(before).fetch_sub(1, std::memory_order_relaxed);
+    }
+    budget_.give_back(bytes);
+  }
+}
+
+void Store::refresh(uint64_t offset, uint64_t size) {
+  for (uint64_t at = offset; at < offset + size; at += kGranule) {
+    if (is_warm_at(at)) fill_bytes(to_pointer(alias(at)), fresh_byte(), kGranule);
+  }
+}
+
+std::atomic<uint64_t>& Store::count_of(GranuleState state) {
+  switch (state) {
+    case GranuleState::kSmallPages:
+      return small_;
+    case GranuleState::kCollapsed:
+      return collapsed_;
+    case GranuleState::kCold:
+    case GranuleState::kWarming:
+    case GranuleState::kPool:
+      break;
+  }
+  return pool_;
+}
+
+HostBacking Store::backing() const {
+  HostBacking backing;
+  backing.small_pages = small_.load(std::memory_order_relaxed) * kGranule;
+  backing.collapsed = collapsed_.load(std::memory_order_relaxed) * kGranule;
+  const uint64_t pool = pool_.load(std::memory_order_relaxed) * kGranule;
+  (kind() == platform::FileKind::kHugetlb1G ? backing.pool_1g : backing.pool_2m) = pool;
+  return backing;
+}
+
+uint64_t Store::warm_bytes_in(uint64_t offset, uint64_t size) const {
+  uint64_t warm = 0;
+  for (uint64_t at = offset; at < offset + size; at += kGranule) {
+    if (is_warm_at(at)) warm += kGranule;
+  }
+  return warm;
+}
+
+}  // namespace understudy

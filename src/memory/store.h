@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A store: one sparse memory file and one private window ("alias") onto all of it, where the copy
+// engine finds the bytes of device memory. Far larger than what will ever be used of it.
+//
+// The warming gate: a granule is cold until its first use, then warming while one thread gets host
+// memory for it, then warm until it is chilled. Cold granules cost nothing and read as fresh
+// memory. Getting host memory may fail, with an Error and never with a signal.
+//
+// Any thread may call anything; who owns which part of the store is Storage's affair. A store's
+// window and descriptor are not inherited by fork children.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "base/result.h"
+#include "base/virtual_range.h"
+#include "base/zeroed_array.h"
+#include "device/settings.h"
+#include "memory/host_budget.h"
+#include "platform/memory_file.h"
+
+namespace understudy {
+
+// What host memory is behind a granule.
+enum class GranuleState : uint8_t { kCold, kWarming, kSmallPages, kCollapsed, kPool };
+
+constexpr bool is_warm(GranuleState state) { return state >= GranuleState::kSmallPages; }
+
+// Bytes of device memory by what is behind them on the host.
+struct HostBacking {
+  uint64_t small_pages = 0;  // 4 KiB pages
+  uint64_t collapsed = 0;    // 2 MiB pages without a pool
+  uint64_t pool_2m = 0;      // pages of the hugetlb pools
+  uint64_t pool_1g = 0;
+
+  uint64_t total() const { return small_pages + collapsed + pool_2m + pool_1g; }
+};
+
+struct StoreOptions {
+  platform::FileKind kind = platform::FileKind::kShared;
+  const char* name = "understudy";
+  bool collapse = true;  // try 2 MiB pages without a pool
+  Poison poison = Poison::kOff;
+  std::optional<unsigned> numa_node;
+};
+
+class Store {
+ public:
+  // `size` is a multiple of the pages of that kind, and of 2 MiB. Outlived by `budget`.
+  static Result<std::unique_ptr<Store>> create(const StoreOptions& options, uint64_t size,
+                                               HostBudget& budget);
+  ~Store();
+  Store(const Store&) = delete;
+  Store& operator=(const Store&) = delete;
+
+  uint64_t size() const { return alias_.size; }
+  const platform::MemoryFile& file() const { return file_; }
+  platform::FileKind kind() const { return file_.kind(); }
+  VirtualAddress alias(uint64_t offset) const { return alias_.base + offset; }
+  // The pages the file is made of set the alignment of what may be mapped from it.
+  uint64_t alignment() const;
+
+  GranuleState state_at(uint64_t offset) const {
+    return states_[offset >> kGranuleShift].load(std::memory_order_acquire);
+  }
+  bool is_warm_at(uint64_t offset) const { return is_warm(state_at(offset)); }
+  // What a cold granule reads as.
+  uint8_t fresh_byte() const { return options_.poison == Poison::kOn ? kPoisonByte : 0; }
+
+  // Makes every granule that the range touches warm. Waits for threads that warm some of it.
+  // On failure some granules of the range may be warm.
+  Result<void> warm(uint64_t offset, uint64_t size);
+  // Hugetlb stores: sets pages aside for the cold granules of the range.
+  Result<void> set_aside(uint64_t offset, uint64_t size);
+  // Gives the host memory of a range back. The range is a multiple of the granule.
+  // REQUIRES: no one uses the range.
+  void chill(uint64_t offset, uint64_t size);
+  // Overwrites the warm part of a range with the poison pattern, as it is in the cold part.
+  void refresh(uint64_t offset, uint64_t size);
+
+  HostBacking backing() const;
+  uint64_t warm_bytes_in(uint64_t offset, uint64_t size) const;
+
+  static constexpr uint8_t kPoisonByte = 0xA5;
+
+ private:
+  Store(const StoreOptions& options, platform::MemoryFile file, VirtualRange alias,
+        HostBudget& budget);
+
+  uint64_t claim_run(uint64_t first, uint64_t end);
+  Result<GranuleState> commit(uint64_t first, uint64_t end);
+  void publish(uint64_t first, uint64_t end, GranuleState state);
+  std::atomic<uint64_t>& count_of(GranuleState state);
+
+  const StoreOptions options_;
+  platform::MemoryFile file_;
+  const VirtualRange alias_;
+  HostBudget& budget_;
+  ZeroedArray<std::atomic<GranuleState>> states_;
+  std::atomic<bool> collapse_works_;
+  // Granules by state, for people.
+  std::atomic<uint64_t> small_{0};
+  std::atomic<uint64_t> collapsed_{0};
+  std::atomic<uint64_t> pool_{0};
+};
+
+}  // namespace understudy

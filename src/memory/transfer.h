@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Copies and sets between device memory, host memory and anything in between. The direction
+// follows from the addresses: an address that the MMU knows is device memory, any other one is
+// ordinary host memory and trusted, unless no host memory can be there. The whole range is checked
+// before the first byte moves; while bytes move, the mapping they belong to is pinned.
+// Rules: COPY, SET, RESV-18, RESV-20, NOACC-02. Any thread may call anything.
+#pragma once
+
+#include <cstdint>
+
+#include "base/result.h"
+#include "base/virtual_range.h"
+#include "device/settings.h"
+#include "memory/address_space.h"
+#include "memory/storage_set.h"
+
+namespace understudy {
+
+class Transfer {
+ public:
+  Transfer(const Settings& settings, AddressSpace& space, StorageSet& storages)
+      : settings_(settings), space_(space), storages_(storages) {}
+
+  // `device` is the one on whose behalf it happens. REQUIRES: count > 0.
+  Result<void> copy(VirtualAddress to, VirtualAddress from, uint64_t count, unsigned device);
+  Result<void> set(VirtualAddress to, uint8_t value, uint64_t count, unsigned device);
+
+ private:
+  // One side of a transfer, as far as its bytes lie together on the host.
+  struct Piece {
+    VirtualAddress host = 0;
+    uint64_t size = 0;
+    Store* store = nullptr;     // null: ordinary host memory, or known to be warm
+    uint64_t store_offset = 0;  // of `host`, if there is a store
+    PageEntry entry;            // not present: ordinary host memory
+  };
+
+  // What a whole range is, found before anything moves.
+  struct Range {
+    bool mapped = false;
+    unsigned owner = 0;
+  };
+
+  Result<Range> check(VirtualRange range, unsigned device);
+  Result<Range> check_mapped(VirtualRange range, unsigned device);
+  Result<void> check_host(VirtualRange range);
+  // The piece at an address, at most `limit` bytes. Pinned until the pin is used again.
+  Result<Piece> piece_at(VirtualAddress address, uint64_t limit, const Range& range,
+                         HazardPin& pin);
+  // Makes sure that the bytes of a piece exist, before they are written.
+  Result<void> warm(VirtualAddress address, const Piece& piece);
+  void read_piece(VirtualAddress to_host, const Piece& from, uint64_t count);
+
+  const Settings& settings_;
+  AddressSpace& space_;
+  StorageSet& storages_;
+};
+
+}  // namespace understudy
