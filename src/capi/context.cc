@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Contexts and options kept with them. Rules: CTX.
+#include <atomic>
+
+#include "acl/acl_rt.h"
+#include "capi/call.h"
+
+using namespace understudy;        // NOLINT: entry points of one chapter
+using namespace understudy::capi;  // NOLINT
+
+namespace {
+
+// Options of the process; never set reads as 0 (CTX-12).
+std::array<std::atomic<int64_t>, kSystemOptions> process_options;
+
+Result<unsigned> option_number(aclSysParamOpt option) {
+  const auto number = static_cast<unsigned>(option);
+  if (number < kSystemOptions) return number;
+  return Error::format(ErrorCode::kRefused, "opt is %u, which is no option", number);
+}
+
+}  // namespace
+
+aclError aclrtCreateContext(aclrtContext* context, int32_t deviceId) {
+  return guarded(__func__, [&]() -> Result<void> {
+    US_TRY(require_pointer(context, "context"));
+    US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
+    US_TRY_ASSIGN(const unsigned device, runtime->devices().check(deviceId, "deviceId"));
+    US_TRY_ASSIGN(const ContextReference created, runtime->devices().create_context(device));
+    thread_state().context = created;
+    *context = handle_pointer(Devices::handle_of(created));
+    return {};
+  });
+}
+
+aclError aclrtDestroyContext(aclrtContext context) {
+  return guarded(__func__, [&]() -> Result<void> {
+    US_TRY(require_pointer(context, "context"));
+    US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
+    return runtime->devices().destroy_context(handle_number(context));
+  });
+}
+
+aclError aclrtSetCurrentContext(aclrtContext context) {
+  return guarded(__func__, [&]() -> Result<void> {
+    US_TRY(require_pointer(context, "context"));
+    US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
+    US_TRY_ASSIGN(thread_state().context, runtime->devices().find_context(handle_number(context)));
+    return {};
+  });
+}
+
+aclError aclrtGetCurrentContext(aclrtContext* context) {
+  return guarded(__func__, [&]() -> Result<void> {
+    US_TRY(require_pointer(context, "context"));
+    US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
+    const Result<ContextReference> current = runtime->current_context();
+    if (!current.ok()) {
+      *context = nullptr;  // some programs look at the pointer and not at the code
+      return current.error();
+    }
+    *context = handle_pointer(Devices::handle_of(current.value()));
+    return {};
+  });
+}
+
+aclError aclrtCtxGetCurrentDefaultStream(aclrtStream* stream) {
+  return guarded(__func__, [&]() -> Result<void> {
+    US_TRY(require_pointer(stream, "stream"));
+    US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
+    US_TRY_ASSIGN(const ContextReference context, runtime->current_context());
+    *stream = handle_pointer(Devices::default_stream_of(context));
+    return {};
+  });
+}
+
+aclError aclrtCtxSetSysParamOpt(aclSysParamOpt opt, int64_t value) {
+  return guarded(__func__, [&]() -> Result<void> {
+    US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
+    US_TRY_ASSIGN(const unsigned number, option_number(opt));
+    US_TRY_ASSIGN(const ContextReference context, runtime->current_context());
+    runtime->devices().set_option(context, number, value);
+    return {};
+  });
+}
+
+aclError aclrtCtxGetSysParamOpt(aclSysParamOpt opt, int64_t* value) {
+  return guarded(__func__, [&]() -> Result<void> {
+    US_TRY(require_pointer(value, "value"));
+    US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
+    US_TRY_ASSIGN(const unsigned number, option_number(opt));
+    US_TRY_ASSIGN(const ContextReference context, runtime->current_context());
+    const std::optional<int64_t> found = runtime->devices().option(context, number);
+    if (!found) {
+      return Error::format(ErrorCode::kOptionNotSet, "option %u was never set for this context",
+                           number);
+    }
+    *value = *found;
+    return {};
+  });
+}
+
+aclError aclrtSetSysParamOpt(aclSysParamOpt opt, int64_t value) {
+  return guarded(__func__, [&]() -> Result<void> {
+    US_TRY_ASSIGN(const unsigned number, option_number(opt));
+    process_options[number].store(value, std::memory_order_relaxed);
+    return {};
+  });
+}
+
+aclError aclrtGetSysParamOpt(aclSysParamOpt opt, int64_t* value) {
+  return guarded(__func__, [&]() -> Result<void> {
+    US_TRY(require_pointer(value, "value"));
+    US_TRY_ASSIGN(const unsigned number, option_number(opt));
+    *value = process_options[number].load(std::memory_order_relaxed);
+    return {};
+  });
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Devices: set, reset, wait. Rules: DEV-01 to DEV-23, DEV-33, DEV-35.
+#include "acl/acl_rt.h"
+#include "capi/call.h"
+#include "runtime/named_callbacks.h"
+#include "runtime/process.h"
+
+using namespace understudy;        // NOLINT: entry points of one chapter
+using namespace understudy::capi;  // NOLINT
+
+namespace {
+
+using StateCallbacks = NamedCallbacks<aclrtDeviceStateCallback>;
+
+StateCallbacks& state_callbacks() {
+  static auto* const callbacks = new StateCallbacks;
+  return *callbacks;
+}
+
+void announce(unsigned device, aclrtDeviceState state) {
+  for (const StateCallbacks::Entry& entry : state_callbacks().all()) {
+    entry.function(static_cast<int32_t>(device), state, entry.arguments);
+  }
+}
+
+Result<void> reset(int32_t device_id, Result<void> (Devices::*how)(unsigned)) {
+  US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
+  US_TRY_ASSIGN(const unsigned device, runtime->devices().check(device_id, "deviceId"));
+  if (runtime->devices().is_set(device)) announce(device, ACL_RT_DEVICE_STATE_RESET_PRE);
+  US_TRY((runtime->devices().*how)(device));
+  announce(device, ACL_RT_DEVICE_STATE_RESET_POST);
+  return {};
+}
+
+// Nothing is ever pending yet but what a call finishes before it returns.
+Result<void> wait_for_device() {
+  US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
+  US_TRY(runtime->current_context());
+  return {};
+}
+
+}  // namespace
+
+aclError aclrtSetDevice(int32_t deviceId) {
+  return guarded(__func__, [&]() -> Result<void> {
+    US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
+    US_TRY_ASSIGN(const unsigned device, runtime->devices().check(deviceId, "deviceId"));
+    announce(device, ACL_RT_DEVICE_STATE_SET_PRE);
+    US_TRY_ASSIGN(const auto context, runtime->devices().set(device));
+    if (context) thread_state().context = *context;
+    announce(device, ACL_RT_DEVICE_STATE_SET_POST);
+    return {};
+  });
+}
+
+aclError aclrtResetDevice(int32_t deviceId) {
+  return guarded(__func__, [&] { return reset(deviceId, &Devices::reset); });
+}
+
+aclError aclrtResetDeviceForce(int32_t deviceId) {
+  return guarded(__func__, [&] { return reset(deviceId, &Devices::reset_at_once); });
+}
+
+aclError aclrtGetDevice(int32_t* deviceId) {
+  return guarded(__func__, [&]() -> Result<void> {
+    US_TRY(require_pointer(deviceId, "deviceId"));
+    US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
+    US_TRY_ASSIGN(const ContextReference context, runtime->current_context());
+    *deviceId = static_cast<int32_t>(context.device());
+    return {};
+  });
+}
+
+aclError aclrtGetDeviceCount(uint32_t* count) {
+  return guarded(__func__, [&]() -> Result<void> {
+    US_TRY(require_pointer(count, "count"));
+    US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
+    *count = runtime->devices().count();
+    return {};
+  });
+}
+
+aclError aclrtGetRunMode(aclrtRunMode* runMode) {
+  return guarded(__func__, [&]() -> Result<void> {
+    US_TRY(require_pointer(runMode, "runMode"));
+    US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
+    *runMode = runtime->settings().product.run_mode == RunMode::kHost ? ACL_HOST : ACL_DEVICE;
+    return {};
+  });
+}
+
+aclError aclrtSynchronizeDevice(void) {
+  return guarded(__func__, [&] { return wait_for_device(); });
+}
+
+aclError aclrtSynchronizeDeviceWithTimeout(int32_t timeout) {
+  return guarded(__func__, [&]() -> Result<void> {
+    if (timeout < -1 || timeout == 0) {
+      return Error::format(ErrorCode::kRefused, "timeout is %d and must be -1 or positive",
+                           timeout);
+    }
+    return wait_for_device();
+  });
+}
+
+aclError aclrtDeviceGetBareTgid(int32_t* pid) {
+  return guarded(__func__, [&]() -> Result<void> {
+    US_TRY(require_pointer(pid, "pid"));
+    US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
+    US_TRY(runtime->require(Feature::kPeerStatus));
+    *pid = current_process_id();
+    return {};
+  });
+}
+
+aclError aclrtGetPrimaryCtxState(int32_t deviceId, uint32_t* flags, int32_t* active) {
+  return guarded(__func__, [&]() -> Result<void> {
+    US_TRY(require_pointer(active, "active"));
+    if (flags != nullptr) return invalid_argument("flags is not NULL");
+    US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
+    US_TRY_ASSIGN(const unsigned device, runtime->devices().check(deviceId, "deviceId"));
+    *active = runtime->devices().has_default_context(device) ? 1 : 0;
+    return {};
+  });
+}
+
+aclError aclrtRegDeviceStateCallback(const char* regName, aclrtDeviceStateCallback callback,
+                                     void* args) {
+  return guarded(__func__, [&]() -> Result<void> {
+    US_TRY(require_pointer(regName, "regName"));
+    if (callback == nullptr) return state_callbacks().remove(regName);
+    return state_callbacks().add(regName, callback, args);
+  });
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What went wrong, for people and for programs. Rules: ERR-01 to ERR-10.
+#include <algorithm>
+#include <vector>
+
+#include "acl/acl.h"
+#include "capi/call.h"
+
+using namespace understudy;        // NOLINT: entry points of one chapter
+using namespace understudy::capi;  // NOLINT
+
+namespace {
+
+Result<ThreadState*> thread_level(aclrtLastErrLevel level) {
+  if (level == ACL_RT_THREAD_LEVEL) return &thread_state();
+  return invalid_argument("level is %d and must be 0", static_cast<int>(level));
+}
+
+// Called when a task fails. No task can fail before streams exist; registrations are kept for then.
+class ExceptionCallbacks {
+ public:
+  void add(aclrtExceptionInfoCallback callback) {
+    MutexLock lock(mutex_);
+    callbacks_.push_back(callback);
+  }
+  bool remove(aclrtExceptionInfoCallback callback) {
+    MutexLock lock(mutex_);
+    return std::erase(callbacks_, callback) > 0;
+  }
+  void set_single(aclrtExceptionInfoCallback callback) {
+    MutexLock lock(mutex_);
+    single_ = callback;
+  }
+
+ private:
+  Mutex mutex_{LockRank::kCallbacks};
+  std::vector<aclrtExceptionInfoCallback> callbacks_ US_GUARDED_BY(mutex_);
+  aclrtExceptionInfoCallback single_ US_GUARDED_BY(mutex_) = nullptr;
+};
+
+ExceptionCallbacks& exception_callbacks() {
+  static auto* const callbacks = new ExceptionCallbacks;
+  return *callbacks;
+}
+
+Result<void> require_callback(aclrtExceptionInfoCallback callback) {
+  if (callback != nullptr) return {};
+  return Error::format(ErrorCode::kRefused, "callback is NULL");
+}
+
+constexpr uint32_t kNoInformation = 0xFFFFFFFF;
+
+}  // namespace
+
+const char* aclGetRecentErrMsg(void) {
+  try {
+    ThreadState& thread = thread_state();
+    Runtime* const runtime = Runtime::existing();
+    thread.returned_text = runtime != nullptr ? runtime->take_error_texts() : thread.texts.take();
+    return thread.returned_text.empty() ? nullptr : thread.returned_text.c_str();
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
+
+aclError aclrtPeekAtLastError(aclrtLastErrLevel level) {
+  aclError last = ACL_SUCCESS;
+  const aclError code = guarded(__func__, [&]() -> Result<void> {
+    US_TRY_ASSIGN(const ThreadState* const thread, thread_level(level));
+    last = thread->last_error;
+    return {};
+  });
+  return code != ACL_SUCCESS ? code : last;
+}
+
+aclError aclrtGetLastError(aclrtLastErrLevel level) {
+  aclError last = ACL_SUCCESS;
+  const aclError code = guarded(__func__, [&]() -> Result<void> {
+    US_TRY_ASSIGN(ThreadState* const thread, thread_level(level));
+    last = std::exchange(thread->last_error, ACL_SUCCESS);
+    return {};
+  });
+  return code != ACL_SUCCESS ? code : last;
+}
+
+aclError aclrtExceptionInfoCallbackRegister(aclrtExceptionInfoCallback callback) {
+  return guarded(__func__, [&]() -> Result<void> {
+    US_TRY(require_callback(callback));
+    exception_callbacks().add(callback);
+    return {};
+  });
+}
+
+aclError aclrtExceptionInfoCallbackUnregister(aclrtExceptionInfoCallback callback) {
+  return guarded(__func__, [&]() -> Result<void> {
+    US_TRY(require_callback(callback));
+    if (exception_callbacks().remove(callback)) return {};
+    return Error::format(ErrorCode::kRefused, "callback was not registered");
+  });
+}
+
+aclError aclrtSetExceptionInfoCallback(aclrtExceptionInfoCallback callback) {
+  return guarded(__func__, [&]() -> Result<void> {
+    exception_callbacks().set_single(callback);
+    return {};
+  });
+}
+
+// Records of failed tasks come with streams; until then a caller can only have NULL.
+uint32_t aclrtGetTaskIdFromExceptionInfo(const aclrtExceptionInfo*) { return kNoInformation; }
+uint32_t aclrtGetStreamIdFromExceptionInfo(const aclrtExceptionInfo*) { return kNoInformation; }
+uint32_t aclrtGetThreadIdFromExceptionInfo(const aclrtExceptionInfo*) { return kNoInformation; }
+uint32_t aclrtGetDeviceIdFromExceptionInfo(const aclrtExceptionInfo*) { return kNoInformation; }
+uint32_t aclrtGetErrorCodeFromExceptionInfo(const aclrtExceptionInfo*) { return kNoInformation; }

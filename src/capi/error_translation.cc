@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The one place where a kind of error gets its published number.
+#include "acl/acl_base.h"
+#include "acl/error_codes/rt_error_codes.h"
+#include "capi/call.h"
+
+namespace understudy::capi {
+
+aclError published_code(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::kInvalidArgument:
+      return ACL_ERROR_INVALID_PARAM;
+    case ErrorCode::kInvalidFile:
+      return ACL_ERROR_INVALID_FILE;
+    case ErrorCode::kAlreadyInitialized:
+      return ACL_ERROR_REPEAT_INITIALIZE;
+    case ErrorCode::kAlreadyFinalized:
+      return ACL_ERROR_REPEAT_FINALIZE;
+    case ErrorCode::kFlagsNotSupported:
+      return ACL_ERROR_FEATURE_UNSUPPORTED;
+    case ErrorCode::kRefused:
+      return ACL_ERROR_RT_PARAM_INVALID;
+    case ErrorCode::kInvalidDevice:
+      return ACL_ERROR_RT_INVALID_DEVICEID;
+    case ErrorCode::kNoContext:
+      return ACL_ERROR_RT_CONTEXT_NULL;
+    case ErrorCode::kInvalidMemoryType:
+      return ACL_ERROR_RT_INVALID_MEMORY_TYPE;
+    case ErrorCode::kInvalidHandle:
+      return ACL_ERROR_RT_INVALID_HANDLE;
+    case ErrorCode::kOptionNotSet:
+      return ACL_ERROR_RT_SYSPARAMOPT_NOT_SET;
+    case ErrorCode::kNotSupported:
+      return ACL_ERROR_RT_FEATURE_NOT_SUPPORT;
+    case ErrorCode::kOutOfMemory:
+      return ACL_ERROR_RT_MEMORY_ALLOCATION;
+    case ErrorCode::kOutOfResources:
+      return ACL_ERROR_RT_RESOURCE_ALLOC_FAIL;
+    case ErrorCode::kLinkNotSupported:
+      return ACL_ERROR_RT_LINK_TYPE_NOT_SUPPORTED;
+    case ErrorCode::kDeviceNotSet:
+      return ACL_ERROR_RT_CONTEXT_RELEASE_ERROR;
+    case ErrorCode::kCallbackRefused:
+    case ErrorCode::kInternal:
+      return ACL_ERROR_INTERNAL_ERROR;
+  }
+  return ACL_ERROR_INTERNAL_ERROR;
+}
+
+}  // namespace understudy::capi

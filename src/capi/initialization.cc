@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Start and end of a program's use of the library. Rules: INIT.
+#include "acl/acl.h"
+#include "capi/call.h"
+
+using namespace understudy;        // NOLINT: entry points of one chapter
+using namespace understudy::capi;  // NOLINT
+
+namespace {
+
+using AnyFunction = Initialization::AnyFunction;
+
+int32_t call_init(const Initialization::Callback& callback, const std::string& text) {
+  const auto function = reinterpret_cast<aclInitCallbackFunc>(callback.function);
+  return function(text.c_str(), text.size(), callback.user_data);
+}
+
+int32_t call_finalize(const Initialization::Callback& callback, const std::string&) {
+  return reinterpret_cast<aclFinalizeCallbackFunc>(callback.function)(callback.user_data);
+}
+
+// Memory outlives this: blocks, reservations and mappings belong to the process (DEV-11).
+Result<uint64_t> finalize(
+    Result<uint64_t> (Initialization::*how)(const Initialization::Caller& call)) {
+  Runtime* const runtime = Runtime::existing();
+  if (runtime == nullptr) {
+    return Error::format(ErrorCode::kAlreadyFinalized, "the process was never initialized");
+  }
+  US_TRY_ASSIGN(const uint64_t left, (runtime->initialization().*how)(call_finalize));
+  if (left == 0) runtime->devices().reset_all();
+  return left;
+}
+
+Result<void> check_callback(aclRegisterCallbackType type, bool has_function) {
+  if (!has_function) return invalid_argument("cbFunc is NULL");
+  const int number = type;
+  if ((number < ACL_REG_TYPE_ACL_MODEL || number > ACL_REG_TYPE_ACL_RETR) &&
+      number != ACL_REG_TYPE_OTHER) {
+    return invalid_argument("type is %d, which is no component", number);
+  }
+  return {};
+}
+
+// Gives the code of a callback that ran at once through `code`.
+Result<void> add_callback(Initialization::Moment moment, aclRegisterCallbackType type,
+                          AnyFunction function, void* user_data, Initialization::Caller caller,
+                          aclError& code) {
+  US_TRY(check_callback(type, function != nullptr));
+  US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
+  const auto multiplicity = type == ACL_REG_TYPE_OTHER ? Initialization::Multiplicity::kMany
+                                                       : Initialization::Multiplicity::kOne;
+  US_TRY_ASSIGN(code, runtime->initialization().add_callback(moment, {type, function, user_data},
+                                                             multiplicity, caller));
+  return {};
+}
+
+Result<void> remove_callback(Initialization::Moment moment, aclRegisterCallbackType type,
+                             AnyFunction function) {
+  US_TRY(check_callback(type, function != nullptr));
+  US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
+  return runtime->initialization().remove_callback(moment, type, function);
+}
+
+// A code that a callback gave is passed on as it is; its sentence is the callback's affair.
+aclError result_of(aclError guarded_code, aclError callback_code) {
+  return guarded_code != ACL_SUCCESS ? guarded_code : callback_code;
+}
+
+}  // namespace
+
+aclError aclInit(const char* configPath) {
+  aclError callback_code = ACL_SUCCESS;
+  const aclError code = guarded(__func__, [&]() -> Result<void> {
+    US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
+    US_TRY_ASSIGN(const InitOptions options, read_init_options(configPath));
+    if (options.default_device) {
+      US_TRY(runtime->devices().check(*options.default_device, "default_device of configPath",
+                                      ErrorCode::kInvalidArgument));
+    }
+    US_TRY_ASSIGN(callback_code, runtime->initialization().init(options, call_init));
+    if (callback_code != ACL_SUCCESS) {
+      report("aclInit", Error::format(ErrorCode::kCallbackRefused, "an init callback returned %d",
+                                      callback_code));
+      return {};
+    }
+    runtime->apply(options);
+    return {};
+  });
+  return result_of(code, callback_code);
+}
+
+aclError aclFinalize(void) {
+  return guarded(__func__, [&]() -> Result<void> {
+    US_TRY(finalize(&Initialization::finalize_all));
+    return {};
+  });
+}
+
+aclError aclFinalizeReference(uint64_t* refCount) {
+  return guarded(__func__, [&]() -> Result<void> {
+    US_TRY_ASSIGN(const uint64_t left, finalize(&Initialization::finalize_one));
+    if (refCount != nullptr) *refCount = left;
+    return {};
+  });
+}
+
+aclError aclInitCallbackRegister(aclRegisterCallbackType type, aclInitCallbackFunc cbFunc,
+                                 void* userData) {
+  aclError callback_code = ACL_SUCCESS;
+  const aclError code = guarded(__func__, [&]() -> Result<void> {
+    return add_callback(Initialization::Moment::kInit, type, reinterpret_cast<AnyFunction>(cbFunc),
+                        userData, call_init, callback_code);
+  });
+  return result_of(code, callback_code);
+}
+
+aclError aclInitCallbackUnRegister(aclRegisterCallbackType type, aclInitCallbackFunc cbFunc) {
+  return guarded(__func__, [&]() -> Result<void> {
+    return remove_callback(Initialization::Moment::kInit, type,
+                           reinterpret_cast<AnyFunction>(cbFunc));
+  });
+}
+
+aclError aclFinalizeCallbackRegister(aclRegisterCallbackType type, aclFinalizeCallbackFunc cbFunc,
+                                     void* userData) {
+  aclError callback_code = ACL_SUCCESS;
+  const aclError code = guarded(__func__, [&]() -> Result<void> {
+    return add_callback(Initialization::Moment::kFinalize, type,
+                        reinterpret_cast<AnyFunction>(cbFunc), userData, call_finalize,
+                        callback_code);
+  });
+  return result_of(code, callback_code);
+}
+
+aclError aclFinalizeCallbackUnRegister(aclRegisterCallbackType type,
+                                       aclFinalizeCallbackFunc cbFunc) {
+  return guarded(__func__, [&]() -> Result<void> {
+    return remove_callback(Initialization::Moment::kFinalize, type,
+                           reinterpret_cast<AnyFunction>(cbFunc));
+  });
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Mappings, and what an address belongs to. Rules: MAP, NOACC, UNMAP, RETAIN, RANGE, LINK.
+#include "acl/acl_rt.h"
+#include "capi/call.h"
+
+using namespace understudy;        // NOLINT: entry points of one chapter
+using namespace understudy::capi;  // NOLINT
+
+namespace {
+
+Result<VirtualRange> range_argument(const void* address, size_t size) {
+  const std::optional<VirtualRange> range = VirtualRange::make(to_address(address), size);
+  if (range) return *range;
+  return Error::format(ErrorCode::kRefused, "size %zu at %p runs past the end of all addresses",
+                       size, address);
+}
+
+Result<Runtime*> runtime_with(Feature feature) {
+  US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
+  US_TRY(runtime->require(feature));
+  return runtime;
+}
+
+Result<void> map(Feature feature, void* address, size_t size, size_t offset,
+                 aclrtDrvMemHandle handle, uint64_t flags, InitialAccess access) {
+  US_TRY(require_pointer(address, "virPtr"));
+  US_TRY(require_pointer(handle, "handle"));
+  US_TRY(require_size(size, "size"));
+  US_TRY(require_zero(flags, "flags"));
+  US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kVirtualMemory));
+  US_TRY(runtime->require(feature));
+  US_TRY_ASSIGN(const VirtualRange range, range_argument(address, size));
+  return runtime->address_space().map({range, offset, handle_number(handle), access});
+}
+
+}  // namespace
+
+aclError aclrtMapMem(void* virPtr, size_t size, size_t offset, aclrtDrvMemHandle handle,
+                     uint64_t flags) {
+  return guarded(__func__, [&] {
+    return map(Feature::kVirtualMemory, virPtr, size, offset, handle, flags, InitialAccess::kOwner);
+  });
+}
+
+aclError aclrtMemMapNoAccess(void* virPtr, size_t size, size_t offset, aclrtDrvMemHandle handle,
+                             uint64_t flags) {
+  return guarded(__func__, [&] {
+    return map(Feature::kMapNoAccess, virPtr, size, offset, handle, flags, InitialAccess::kNone);
+  });
+}
+
+aclError aclrtUnmapMem(void* virPtr) {
+  return guarded(__func__, [&]() -> Result<void> {
+    US_TRY(require_pointer(virPtr, "virPtr"));
+    US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kVirtualMemory));
+    return runtime->address_space().unmap(to_address(virPtr));
+  });
+}
+
+aclError aclrtMemRetainAllocationHandle(void* virPtr, aclrtDrvMemHandle* handle) {
+  return guarded(__func__, [&]() -> Result<void> {
+    US_TRY(require_pointer(virPtr, "virPtr"));
+    US_TRY(require_pointer(handle, "handle"));
+    US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kVirtualMemory));
+    US_TRY(runtime->require(Feature::kRetainHandle));
+    US_TRY_ASSIGN(const BlockHandle retained, runtime->address_space().retain(to_address(virPtr)));
+    *handle = handle_pointer(retained);
+    return {};
+  });
+}
+
+aclError aclrtMemGetAddressRange(void* ptr, void** pbase, size_t* psize) {
+  return guarded(__func__, [&]() -> Result<void> {
+    US_TRY(require_pointer(ptr, "ptr"));
+    US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kAddressRange));
+    if (pbase == nullptr && psize == nullptr) {
+      return Error::format(ErrorCode::kRefused, "pbase and psize are both NULL");
+    }
+    const std::optional<MappingView> found = runtime->address_space().find(to_address(ptr));
+    if (!found) {
+      if (pbase != nullptr) *pbase = nullptr;  // RANGE-09
+      return Error::format(ErrorCode::kRefused, "ptr %p is not inside memory of this interface",
+                           ptr);
+    }
+    if (pbase != nullptr) *pbase = to_pointer(found->range.base);
+    if (psize != nullptr) *psize = found->range.size;
+    return {};
+  });
+}
+
+aclError aclrtMemMapSelectedLink(void* virPtrDst, size_t size, void* virPtrSrc, uint32_t linkIdx) {
+  return guarded(__func__, [&]() -> Result<void> {
+    US_TRY(require_pointer(virPtrDst, "virPtrDst"));
+    US_TRY(require_pointer(virPtrSrc, "virPtrSrc"));
+    US_TRY(require_size(size, "size"));
+    if (linkIdx > ACL_RT_MEM_LINK_IDX_1) {
+      return invalid_argument("linkIdx is %u and must be 0 or 1", linkIdx);
+    }
+    US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kUncachedReservation));
+    US_TRY_ASSIGN(const VirtualRange destination, range_argument(virPtrDst, size));
+    return runtime->address_space().map_again(destination, to_address(virPtrSrc));
+  });
+}
+
+aclError aclrtMemMapSetLink(aclrtDrvMemHandle handle, aclrtMemLinkType adviceLink) {
+  return guarded(__func__, [&]() -> Result<void> {
+    US_TRY(require_pointer(handle, "handle"));
+    US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kUncachedReservation));
+    if (adviceLink != ACL_RT_MEM_ACCESS_LINK_SIO && adviceLink != ACL_RT_MEM_ACCESS_LINK_HCCS) {
+      return Error::format(ErrorCode::kLinkNotSupported, "adviceLink is %d, which is no link here",
+                           static_cast<int>(adviceLink));
+    }
+    // Both links lead to the same bytes; the advice changes nothing that a program could see.
+    US_TRY(runtime->physical_memory().properties(handle_number(handle)));
+    return {};
+  });
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How much memory there is, and what an address is. Rules: INFO, PTR.
+#include <cstring>
+
+#include "acl/acl_rt.h"
+#include "capi/block_attributes.h"
+#include "capi/call.h"
+
+using namespace understudy;        // NOLINT: entry points of one chapter
+using namespace understudy::capi;  // NOLINT
+
+namespace {
+
+// Which pages of which memory a query is about.
+struct Query {
+  bool ddr;  // asks for DDR by name
+  bool normal;
+  bool huge;
+  bool giant;
+};
+
+Result<Query> query_argument(aclrtMemAttr attribute) {
+  switch (attribute) {
+    case ACL_DDR_MEM:
+      return Query{true, true, true, false};
+    case ACL_HBM_MEM:
+      return Query{false, true, true, false};
+    case ACL_DDR_MEM_HUGE:
+    case ACL_DDR_MEM_P2P_HUGE:
+      return Query{true, false, true, false};
+    case ACL_DDR_MEM_NORMAL:
+    case ACL_DDR_MEM_P2P_NORMAL:
+      return Query{true, true, false, false};
+    case ACL_HBM_MEM_HUGE:
+    case ACL_HBM_MEM_P2P_HUGE:
+    case ACL_MEM_HUGE:
+    case ACL_MEM_P2P_HUGE:
+      return Query{false, false, true, false};
+    case ACL_HBM_MEM_NORMAL:
+    case ACL_HBM_MEM_P2P_NORMAL:
+    case ACL_MEM_NORMAL:
+    case ACL_MEM_P2P_NORMAL:
+      return Query{false, true, false, false};
+    case ACL_HBM_MEM_HUGE1G:
+    case ACL_HBM_MEM_P2P_HUGE1G:
+    case ACL_MEM_HUGE1G:
+    case ACL_MEM_P2P_HUGE1G:
+      return Query{false, false, false, true};
+  }
+  return Error::format(ErrorCode::kInvalidMemoryType, "attr is %d, which is no kind of memory",
+                       static_cast<int>(attribute));
+}
+
+}  // namespace
+
+aclError aclrtGetMemInfo(aclrtMemAttr attr, size_t* free, size_t* total) {
+  return guarded(__func__, [&]() -> Result<void> {
+    US_TRY(require_pointer(free, "free"));
+    US_TRY(require_pointer(total, "total"));
+    US_TRY_ASSIGN(const Query query, query_argument(attr));
+    US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
+    US_TRY_ASSIGN(const ContextReference context, runtime->current_context());
+    const ProductProfile& product = runtime->settings().product;
+    if (query.giant && !product.has(Feature::kGiantPages)) {
+      return Error::format(ErrorCode::kNotSupported, "product %s has no 1 GiB pages",
+                           product.key.data());
+    }
+    PoolFigures sum;
+    // A device with HBM has no DDR; one without answers for HBM from its DDR (INFO-07).
+    if (!query.ddr || product.technology == MemoryTechnology::kDdr) {
+      const auto add = [&](bool asked, PageKind kind) {
+        if (!asked) return;
+        const PoolFigures figures = runtime->capacity().figures(context.device(), kind);
+        sum.free += figures.free;
+        sum.total += figures.total;
+      };
+      add(query.normal, PageKind::kNormal);
+      add(query.huge, PageKind::kHuge);
+      add(query.giant, PageKind::kGiant);
+    }
+    *free = sum.free;
+    *total = sum.total;
+    return {};
+  });
+}
+
+aclError aclrtPointerGetAttributes(const void* ptr, aclrtPtrAttributes* attributes) {
+  return guarded(__func__, [&]() -> Result<void> {
+    US_TRY(require_pointer(ptr, "ptr"));
+    US_TRY(require_pointer(attributes, "attributes"));
+    US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
+    US_TRY(runtime->require(Feature::kPointerAttributes));
+    memset(attributes, 0, sizeof *attributes);
+    const std::optional<MappingView> found = runtime->address_space().find(to_address(ptr));
+    if (!found) {
+      attributes->location.type = ACL_MEM_LOCATION_TYPE_UNREGISTERED;
+      return {};
+    }
+    attributes->location = published_location(found->location);
+    attributes->pageSize = static_cast<uint32_t>(page_size(found->page_kind));
+    return {};
+  });
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A context: a device, and the default stream that work goes to. Slots are type-stable, so a thread
+// may keep a pointer to the context it made current and find out that it ended.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <optional>
+
+#include "base/handle.h"
+
+namespace understudy {
+
+// Upper bounds on cores that a program sets for a device or a stream. Remembered, without effect.
+inline constexpr unsigned kCoreKinds = 2;
+using CoreLimits = std::array<std::optional<uint32_t>, kCoreKinds>;
+
+// Options that a program sets for a context or for the process. Remembered, without effect.
+inline constexpr unsigned kSystemOptions = 4;
+using SystemOptions = std::array<std::optional<int64_t>, kSystemOptions>;
+
+enum class ContextKind : uint8_t { kDefault, kExplicit };
+
+struct Context {
+  // Generation of the slot, times two, plus one while the context lives.
+  std::atomic<uint32_t> state{0};
+  uint32_t index = 0;
+  uint32_t pool_next = 0;
+  // Constant while it lives; atomic for threads that ask just when it ends.
+  std::atomic<uint32_t> device{0};
+  // Under the lock of Devices.
+  ContextKind kind = ContextKind::kExplicit;
+  SystemOptions options;
+  CoreLimits stream_limits;
+
+  static bool alive(uint32_t state) { return state % 2 == 1; }
+  static uint32_t generation(uint32_t state) {
+    return state / 2 & ((1U << HandleParts::kGenerationBits) - 1);
+  }
+};
+
+// A context as a thread remembers it.
+struct ContextReference {
+  Context* context = nullptr;
+  uint32_t state = 0;
+
+  bool valid() const {
+    return context != nullptr && context->state.load(std::memory_order_acquire) == state;
+  }
+  // REQUIRES: was valid once.
+  unsigned device() const { return context->device.load(std::memory_order_relaxed); }
+};
+
+}  // namespace understudy

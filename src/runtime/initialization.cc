@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/initialization.h"
+
+#include <nlohmann/json.hpp>
+
+#include "platform/text_file.h"
+#include "runtime/config_value.h"
+
+namespace understudy {
+
+namespace {
+
+using Json = nlohmann::json;
+
+// Numbers are written both as 0 and as "0".
+std::optional<uint64_t> number_of(const Json& value) {
+  if (value.is_number_unsigned()) return value.get<uint64_t>();
+  if (value.is_string()) return parse_number(value.get_ref<const std::string&>());
+  return std::nullopt;
+}
+
+Error wrong_entry(const char* path, const char* key, const char* allowed) {
+  return Error::format(ErrorCode::kInvalidArgument, "%s of %s must be %s", key, path, allowed);
+}
+
+Result<void> read_entries(const Json& json, const char* path, InitOptions& options) {
+  if (json.contains("defaultDevice")) {
+    const Json& section = json["defaultDevice"];
+    const std::optional<uint64_t> device = section.is_object() && section.contains("default_device")
+                                               ? number_of(section["default_device"])
+                                               : std::nullopt;
+    if (!device) return wrong_entry(path, "defaultDevice.default_device", "a device number");
+    options.default_device = static_cast<int64_t>(*device);
+  }
+  if (json.contains("err_msg_mode")) {
+    const std::optional<uint64_t> mode = number_of(json["err_msg_mode"]);
+    if (!mode || *mode > 1) return wrong_entry(path, "err_msg_mode", "\"0\" or \"1\"");
+    options.error_text_scope = *mode == 1 ? ErrorTextScope::kProcess : ErrorTextScope::kThread;
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<InitOptions> read_init_options(const char* path) {
+  InitOptions options;
+  if (path == nullptr || *path == '\0') return options;
+  const std::optional<std::string> text = platform::read_text_file(path);
+  if (!text) {
+    return Error::format(ErrorCode::kInvalidFile, "configPath %s cannot be read", path);
+  }
+  const Json json = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) {
+    return Error::format(ErrorCode::kInvalidArgument, "configPath %s is not a JSON object", path);
+  }
+  US_TRY(read_entries(json, path, options));
+  options.content = json.dump();
+  options.text = *text;
+  return options;
+}
+
+Result<int32_t> Initialization::init(const InitOptions& options, const Caller& call) {
+  std::vector<Callback> callbacks;
+  {
+    MutexLock lock(mutex_);
+    if (ever_initialized_ && options.content != options_.content) {
+      return Error::format(ErrorCode::kInvalidArgument,
+                           "the configuration is %s and was %s the first time",
+                           options.content.c_str(), options_.content.c_str());
+    }
+    if (uses_ > 0) {
+      ++uses_;
+      return Error::format(ErrorCode::kAlreadyInitialized,
+                           "the process is initialized already, now %llu times",
+                           static_cast<unsigned long long>(uses_));
+    }
+    uses_ = 1;
+    ever_initialized_ = true;
+    options_ = options;
+    callbacks = init_callbacks_;
+  }
+  for (const Callback& callback : callbacks) {
+    if (const int32_t code = call(callback, options.text); code != 0) {
+      MutexLock lock(mutex_);
+      uses_ = 0;
+      return code;
+    }
+  }
+  return 0;
+}
+
+Result<uint64_t> Initialization::finalize_all(const Caller& call) {
+  {
+    MutexLock lock(mutex_);
+    if (uses_ > 1) uses_ = 1;
+  }
+  return finalize_one(call);
+}
+
+Result<uint64_t> Initialization::finalize_one(const Caller& call) {
+  std::vector<Callback> callbacks;
+  std::string text;
+  {
+    MutexLock lock(mutex_);
+    if (uses_ == 0) {
+      return Error::format(ErrorCode::kAlreadyFinalized,
+                           "the process is not initialized, or finalized already");
+    }
+    if (--uses_ > 0) return uses_;
+    callbacks = finalize_callbacks_;
+    text = options_.text;
+  }
+  for (const Callback& callback : callbacks) call(callback, text);
+  return uint64_t{0};
+}
+
+Result<int32_t> Initialization::add_callback(Moment moment, const Callback& callback,
+                                             Multiplicity multiplicity, const Caller& call) {
+  std::string text;
+  {
+    MutexLock lock(mutex_);
+    std::vector<Callback>& callbacks = callbacks_locked(moment);
+    for (const Callback& other : callbacks) {
+      if (other.type == callback.type && multiplicity == Multiplicity::kOne) {
+        return Error::format(ErrorCode::kCallbackRefused,
+                             "type %d has a callback already and takes one only", callback.type);
+      }
+    }
+    callbacks.push_back(callback);
+    if (moment != Moment::kInit || uses_ == 0) return 0;
+    text = options_.text;
+  }
+  return call(callback, text);
+}
+
+Result<void> Initialization::remove_callback(Moment moment, int32_t type, AnyFunction function) {
+  MutexLock lock(mutex_);
+  std::vector<Callback>& callbacks = callbacks_locked(moment);
+  for (auto callback = callbacks.begin(); callback != callbacks.end(); ++callback) {
+    if (callback->type != type || callback->function != function) continue;
+    callbacks.erase(callback);
+    return {};
+  }
+  return Error::format(ErrorCode::kCallbackRefused, "type %d has no such callback", type);
+}
+
+}  // namespace understudy

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/runtime.h"
+
+#include <memory>
+#include <utility>
+
+#include "platform/fork_sentinel.h"
+#include "runtime/config.h"
+
+namespace understudy {
+
+std::atomic<Runtime*> Runtime::current_{nullptr};
+
+Runtime::Runtime(Settings settings)
+    : settings_(std::move(settings)),
+      capacity_(settings_.devices, settings_.normal_memory,
+                settings_.memory - settings_.normal_memory),
+      storages_(settings_),
+      physical_(settings_, capacity_, storages_),
+      space_(settings_, physical_, storages_),
+      transfer_(settings_, space_, storages_),
+      devices_(settings_) {}
+
+bool Runtime::platform_forked() { return platform::in_fork_child(); }
+
+Result<Runtime*> Runtime::make_instance() {
+  Runtime* known = current_.load(std::memory_order_acquire);
+  if (known != nullptr) {
+    // A fork child: the parent's runtime is a picture of a moment, with locks that nobody will
+    // release and windows that were not inherited. Leave it where it is.
+    platform::close_inherited_descriptors();
+    thread_state() = {};
+  }
+  US_TRY_ASSIGN(Settings settings, read_settings());
+  std::unique_ptr<Runtime> fresh(new Runtime(std::move(settings)));
+  platform::arm_fork_sentinel();
+  if (!current_.compare_exchange_strong(known, fresh.get(), std::memory_order_acq_rel)) {
+    return known;  // another thread was first
+  }
+  return fresh.release();
+}
+
+Result<void> Runtime::require(Feature feature) const {
+  if (settings_.product.has(feature)) return {};
+  return Error::format(ErrorCode::kNotSupported, "product %s (%s) does not have this function",
+                       settings_.product.key.data(), settings_.soc_name.c_str());
+}
+
+Result<ContextReference> Runtime::current_context() {
+  ThreadState& thread = thread_state();
+  if (thread.context.valid()) [[likely]]
+    return thread.context;
+  const int64_t adopted = default_device_.load(std::memory_order_relaxed);
+  if (adopted >= 0 && adopted < devices_.count()) {
+    US_TRY_ASSIGN(const auto context, devices_.set(static_cast<unsigned>(adopted)));
+    if (context) {
+      thread.context = *context;
+      return *context;
+    }
+  }
+  return Error::format(ErrorCode::kNoContext,
+                       "the calling thread has no context; set a device or a context first");
+}
+
+void Runtime::apply(const InitOptions& options) {
+  default_device_.store(options.default_device.value_or(-1), std::memory_order_relaxed);
+  text_scope_.store(options.error_text_scope, std::memory_order_relaxed);
+}
+
+void Runtime::add_error_text(std::string text) {
+  if (text_scope_.load(std::memory_order_relaxed) == ErrorTextScope::kThread) {
+    thread_state().texts.add(std::move(text));
+    return;
+  }
+  MutexLock lock(texts_mutex_);
+  texts_.add(std::move(text));
+}
+
+std::string Runtime::take_error_texts() {
+  if (text_scope_.load(std::memory_order_relaxed) == ErrorTextScope::kThread) {
+    return thread_state().texts.take();
+  }
+  MutexLock lock(texts_mutex_);
+  return texts_.take();
+}
+
+}  // namespace understudy

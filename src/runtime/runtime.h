@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The runtime owns everything of the process. Made at the first call that needs it and never
+// destroyed: calls arrive from static destructors and from threads that outlive main. A fork child
+// starts with a new one and none of its parent's objects.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+
+#include "base/mutex.h"
+#include "base/result.h"
+#include "device/capacity.h"
+#include "device/settings.h"
+#include "memory/address_space.h"
+#include "memory/physical_memory.h"
+#include "memory/storage_set.h"
+#include "memory/transfer.h"
+#include "runtime/devices.h"
+#include "runtime/initialization.h"
+#include "runtime/thread_state.h"
+
+namespace understudy {
+
+class Runtime {
+ public:
+  // The process's runtime. Fails while the configuration is wrong, and tries again then.
+  static Result<Runtime*> instance() {
+    Runtime* runtime = current_.load(std::memory_order_acquire);
+    if (runtime != nullptr && !platform_forked()) [[likely]]
+      return runtime;
+    return make_instance();
+  }
+
+  // The same without making one: null before the first call that needs it.
+  static Runtime* existing() {
+    Runtime* runtime = current_.load(std::memory_order_acquire);
+    return runtime != nullptr && !platform_forked() ? runtime : nullptr;
+  }
+
+  const Settings& settings() const { return settings_; }
+  CapacityLedger& capacity() { return capacity_; }
+  StorageSet& storages() { return storages_; }
+  PhysicalMemory& physical_memory() { return physical_; }
+  AddressSpace& address_space() { return space_; }
+  Transfer& transfer() { return transfer_; }
+  Devices& devices() { return devices_; }
+  Initialization& initialization() { return initialization_; }
+
+  // Refuses what the product lacks.
+  Result<void> require(Feature feature) const;
+  // The calling thread's context. Adopts the default device of aclInit where there is none.
+  Result<ContextReference> current_context();
+
+  // The error texts of the process, where they are kept together (INIT-06).
+  void add_error_text(std::string text);
+  std::string take_error_texts();
+  // Lets the options of aclInit take effect.
+  void apply(const InitOptions& options);
+
+ private:
+  explicit Runtime(Settings settings);
+  static bool platform_forked();
+  static Result<Runtime*> make_instance();
+
+  static std::atomic<Runtime*> current_;
+
+  const Settings settings_;
+  LocalCapacity capacity_;
+  StorageSet storages_;
+  PhysicalMemory physical_;
+  AddressSpace space_;
+  Transfer transfer_;
+  Devices devices_;
+  Initialization initialization_;
+  std::atomic<int64_t> default_device_{-1};  // -1: none
+  std::atomic<ErrorTextScope> text_scope_{ErrorTextScope::kThread};
+  Mutex texts_mutex_{LockRank::kErrorLog};
+  ErrorTexts texts_ US_GUARDED_BY(texts_mutex_);
+};
+
+}  // namespace understudy
