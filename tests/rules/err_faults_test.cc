@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Exceptions of tasks, aborting, memory errors and repair, time limits of operators: on a healthy
+// and idle device.
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "rules/runtime_support.h"
+
+namespace understudy_test::runtime {
+namespace {
+
+class Faults : public NoDeviceTest {
+ protected:
+  void SetUp() override {
+    NoDeviceTest::SetUp();
+    ASSERT_SUCCESS(aclrtSetDevice(0));
+  }
+};
+
+void on_exception(aclrtExceptionInfo*) { ADD_FAILURE() << "no task failed"; }
+
+TEST_F(Faults, ERR_08_NullCallbacksAreRefused) {
+  EXPECT_FAILS(ACL_ERROR_RT_PARAM_INVALID, aclrtExceptionInfoCallbackRegister(nullptr));
+  EXPECT_FAILS(ACL_ERROR_RT_PARAM_INVALID, aclrtExceptionInfoCallbackUnregister(nullptr));
+}
+
+TEST_F(Faults, ERR_08_WithoutAFailedTaskTheCallbackIsSilent) {
+  EXPECT_SUCCESS(aclrtExceptionInfoCallbackRegister(on_exception));
+  EXPECT_SUCCESS(aclrtSynchronizeDevice());
+  EXPECT_NE(aclrtSetDevice(-1), ACL_SUCCESS);
+  EXPECT_SUCCESS(aclrtExceptionInfoCallbackUnregister(on_exception));
+}
+
+TEST_F(Faults, ERR_09_NullRemovesTheSingleCallback) {
+  EXPECT_SUCCESS(aclrtSetExceptionInfoCallback(on_exception));
+  EXPECT_SUCCESS(aclrtSetExceptionInfoCallback(nullptr));
+  EXPECT_SUCCESS(aclrtSetExceptionInfoCallback(nullptr));
+}
+
+TEST_F(Faults, ERR_10_NoInfoReadsAsAllOnes) {
+  EXPECT_EQ(aclrtGetTaskIdFromExceptionInfo(nullptr), 0xFFFFFFFFu);
+  EXPECT_EQ(aclrtGetStreamIdFromExceptionInfo(nullptr), 0xFFFFFFFFu);
+  EXPECT_EQ(aclrtGetThreadIdFromExceptionInfo(nullptr), 0xFFFFFFFFu);
+  EXPECT_EQ(aclrtGetDeviceIdFromExceptionInfo(nullptr), 0xFFFFFFFFu);
+  EXPECT_EQ(aclrtGetErrorCodeFromExceptionInfo(nullptr), 0xFFFFFFFFu);
+}
+
+TEST_F(Faults, ERR_11_AnIdleDeviceIsAbortedAndStaysUsable) {
+  const MappedBlock block = map_new_block();
+  copy_in(block.address, pattern(4 * kKiB));
+  EXPECT_SUCCESS(aclrtDeviceTaskAbort(0, 0));
+  EXPECT_SUCCESS(aclrtDeviceTaskAbort(0, 1000));
+  EXPECT_EQ(current_device(), 0);
+  EXPECT_SUCCESS(aclrtSynchronizeDevice());
+  EXPECT_EQ(copy_out(block.address, 4 * kKiB), pattern(4 * kKiB));
+  drop(block);
+}
+
+TEST_F(Faults, ERR_11_UnknownDevicesAreNotAborted) {
+  for (int32_t id : bad_device_ids()) {
+    SCOPED_TRACE(id);
+    EXPECT_NE(aclrtDeviceTaskAbort(id, 0), ACL_SUCCESS);
+  }
+}
+
+TEST_F(Faults, ERR_12_AHealthyDeviceListsNoMemoryError) {
+  aclrtMemUceInfo errors[2];
+  memset(errors, 0, sizeof errors);
+  size_t count = 77;
+  EXPECT_SUCCESS(aclrtGetMemUceInfo(0, errors, 2, &count));
+  EXPECT_EQ(count, 0u);
+}
+
+TEST_F(Faults, ERR_12_NullIsRefused) {
+  aclrtMemUceInfo error;
+  size_t count = 77;
+  EXPECT_FAILS(ACL_ERROR_INVALID_PARAM, aclrtGetMemUceInfo(0, nullptr, 1, &count));
+  EXPECT_FAILS(ACL_ERROR_INVALID_PARAM, aclrtGetMemUceInfo(0, &error, 1, nullptr));
+  EXPECT_EQ(count, 77u);
+}
+
+TEST_F(Faults, ERR_13_RepairOfMemorySucceeds) {
+  const MappedBlock block = map_new_block();
+  copy_in(block.address, pattern(4 * kKiB));
+  aclrtMemUceInfo error;
+  memset(&error, 0, sizeof error);
+  error.addr = block.address;
+  error.len = 64;
+  EXPECT_SUCCESS(aclrtMemUceRepair(0, &error, 1));
+  EXPECT_EQ(copy_out(block.address, 4 * kKiB), pattern(4 * kKiB));
+  drop(block);
+}
+
+TEST_F(Faults, ERR_13_BadArgumentsAreRefused) {
+  std::vector<aclrtMemUceInfo> errors(MAX_MEM_UCE_INFO_ARRAY_SIZE + 1);
+  EXPECT_FAILS(ACL_ERROR_INVALID_PARAM, aclrtMemUceRepair(0, nullptr, 1));
+  EXPECT_FAILS(ACL_ERROR_INVALID_PARAM, aclrtMemUceRepair(0, errors.data(), errors.size()));
+  EXPECT_FAILS(ACL_ERROR_INVALID_PARAM, aclrtMemUceRepair(0, errors.data(), SIZE_MAX));
+  for (size_t word : {size_t{0}, size_t{UCE_INFO_RESERVED_SIZE - 1}}) {
+    SCOPED_TRACE(word);
+    errors[1].reserved[word] = 1;
+    EXPECT_FAILS(ACL_ERROR_INVALID_PARAM, aclrtMemUceRepair(0, errors.data(), 2));
+    errors[1].reserved[word] = 0;
+  }
+}
+
+TEST_F(Faults, ERR_14_AHealthyDeviceHasNoErrorAndRepairSucceeds) {
+  aclrtErrorInfo info;
+  memset(&info, 0xFF, sizeof info);
+  EXPECT_SUCCESS(aclrtGetErrorVerbose(0, &info));
+  EXPECT_EQ(info.errorType, ACL_RT_NO_ERROR);
+  EXPECT_SUCCESS(aclrtRepairError(0, &info));
+}
+
+TEST_F(Faults, ERR_14_NullIsRefused) {
+  EXPECT_FAILS(ACL_ERROR_INVALID_PARAM, aclrtGetErrorVerbose(0, nullptr));
+  EXPECT_FAILS(ACL_ERROR_INVALID_PARAM, aclrtRepairError(0, nullptr));
+}
+
+uint32_t operator_limit_ms() {
+  uint32_t limit = 0xAAAAAAAA;
+  EXPECT_SUCCESS(aclrtGetOpExecuteTimeout(&limit));
+  return limit;
+}
+
+TEST_F(Faults, ERR_15_TheOperatorLimitIsStored) {
+  US_FRESH_PROCESS();
+  EXPECT_SUCCESS(aclrtSetOpExecuteTimeOut(10));
+  EXPECT_EQ(operator_limit_ms(), 10'000u);
+  uint64_t in_force = 0;
+  EXPECT_SUCCESS(aclrtSetOpExecuteTimeOutV2(20'000'000, &in_force));
+  EXPECT_GE(in_force, 20'000'000u) << "shorter than asked for";
+  EXPECT_EQ(operator_limit_ms(), in_force / 1000);
+}
+
+TEST_F(Faults, ERR_15_TheLimitInForceNeedsAPlace) {
+  EXPECT_FAILS(ACL_ERROR_INVALID_PARAM, aclrtSetOpExecuteTimeOutV2(1'000'000, nullptr));
+}
+
+TEST_F(Faults, ERR_16_NullOutputsAreRefused) {
+  EXPECT_FAILS(ACL_ERROR_INVALID_PARAM, aclrtGetOpTimeOutInterval(nullptr));
+  EXPECT_FAILS(ACL_ERROR_INVALID_PARAM, aclrtGetOpExecuteTimeout(nullptr));
+  EXPECT_FAILS(ACL_ERROR_INVALID_PARAM, aclrtGetThreadLastTaskId(nullptr));
+}
+
+TEST_F(Faults, ERR_16_ValuesAreStoredOrTrivial) {
+  US_FRESH_PROCESS();
+  EXPECT_SUCCESS(aclrtSetOpExecuteTimeOutWithMs(3000));
+  EXPECT_EQ(operator_limit_ms(), 3000u);
+  uint64_t interval = 0;
+  EXPECT_SUCCESS(aclrtGetOpTimeOutInterval(&interval));
+  EXPECT_GT(interval, 0u);
+  uint32_t task = 0xAAAAAAAA;
+  EXPECT_SUCCESS(aclrtGetThreadLastTaskId(&task));
+  EXPECT_NE(task, 0xAAAAAAAA);
+}
+
+using Stages = std::vector<std::pair<int32_t, aclrtDeviceTaskAbortStage>>;
+int32_t note_stage(int32_t device, aclrtDeviceTaskAbortStage stage, uint32_t, void* args) {
+  static_cast<Stages*>(args)->emplace_back(device, stage);
+  return 0;
+}
+
+TEST_F(Faults, ERR_16_TheAbortCallbackRunsBeforeAndAfterTheAbort) {
+  US_FRESH_PROCESS();
+  Stages stages;
+  ASSERT_SUCCESS(aclrtSetDeviceTaskAbortCallback("ERR_16", note_stage, &stages));
+  EXPECT_SUCCESS(aclrtDeviceTaskAbort(0, 1000));
+  const Stages expected = {{0, ACL_RT_DEVICE_TASK_ABORT_PRE}, {0, ACL_RT_DEVICE_TASK_ABORT_POST}};
+  EXPECT_EQ(stages, expected);
+}
+
+}  // namespace
+}  // namespace understudy_test::runtime
