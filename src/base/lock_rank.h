@@ -15,6 +15,7 @@ enum class LockRank : uint8_t {
   kReservationIndex,  // which address ranges are reserved
   kReservation,       // the mappings of one reservation
   kLimbo,             // mappings that a reader still holds after their end
+  kRelief,            // one thread at a time gives cached memory back
   kStorageSet,        // the storages of NUMA nodes
   kStorage,           // the free extents of one device's stores
   kRecycledExtents,   // recently freed extents, one lock per shard

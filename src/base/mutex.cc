@@ -1,10 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/mutex.h"
 
-#if defined(US_CHECK_INVARIANTS)
 #include "base/invariant.h"
 
 namespace understudy {
+
+void Mutex::wait_and_lock() {
+  // Whoever slept cannot know whether others still do, so it takes the lock as waited for.
+  while (state_.exchange(kWaitedFor, std::memory_order_acquire) != kFree) {
+    state_.wait(kWaitedFor, std::memory_order_relaxed);
+  }
+}
+
+#if defined(US_CHECK_INVARIANTS)
 
 namespace {
 // Bit r is set while this thread holds a lock of rank r.
@@ -21,5 +29,6 @@ void note_lock_taken(LockRank rank) {
 
 void note_lock_released(LockRank rank) { held_ranks &= ~bit_of(rank); }
 
-}  // namespace understudy
 #endif
+
+}  // namespace understudy

@@ -62,9 +62,12 @@ Result<void> remove_callback(Initialization::Moment moment, aclRegisterCallbackT
   return runtime->initialization().remove_callback(moment, type, function);
 }
 
-// A code that a callback gave is passed on as it is; its sentence is the callback's affair.
-aclError result_of(aclError guarded_code, aclError callback_code) {
-  return guarded_code != ACL_SUCCESS ? guarded_code : callback_code;
+// A code that a callback gave is passed on as it is.
+aclError result_of(const char* function, aclError guarded_code, aclError callback_code) {
+  if (guarded_code != ACL_SUCCESS || callback_code == ACL_SUCCESS) return guarded_code;
+  report(function,
+         Error::format(ErrorCode::kCallbackRefused, "a callback returned %d", callback_code));
+  return callback_code;
 }
 
 }  // namespace
@@ -79,15 +82,10 @@ aclError aclInit(const char* configPath) {
                                       ErrorCode::kInvalidArgument));
     }
     US_TRY_ASSIGN(callback_code, runtime->initialization().init(options, call_init));
-    if (callback_code != ACL_SUCCESS) {
-      report("aclInit", Error::format(ErrorCode::kCallbackRefused, "an init callback returned %d",
-                                      callback_code));
-      return {};
-    }
-    runtime->apply(options);
+    if (callback_code == ACL_SUCCESS) runtime->apply(options);
     return {};
   });
-  return result_of(code, callback_code);
+  return result_of(__func__, code, callback_code);
 }
 
 aclError aclFinalize(void) {
@@ -112,7 +110,7 @@ aclError aclInitCallbackRegister(aclRegisterCallbackType type, aclInitCallbackFu
     return add_callback(Initialization::Moment::kInit, type, reinterpret_cast<AnyFunction>(cbFunc),
                         userData, call_init, callback_code);
   });
-  return result_of(code, callback_code);
+  return result_of(__func__, code, callback_code);
 }
 
 aclError aclInitCallbackUnRegister(aclRegisterCallbackType type, aclInitCallbackFunc cbFunc) {
@@ -130,7 +128,7 @@ aclError aclFinalizeCallbackRegister(aclRegisterCallbackType type, aclFinalizeCa
                         reinterpret_cast<AnyFunction>(cbFunc), userData, call_finalize,
                         callback_code);
   });
-  return result_of(code, callback_code);
+  return result_of(__func__, code, callback_code);
 }
 
 aclError aclFinalizeCallbackUnRegister(aclRegisterCallbackType type,

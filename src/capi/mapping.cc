@@ -22,14 +22,14 @@ Result<Runtime*> runtime_with(Feature feature) {
   return runtime;
 }
 
-Result<void> map(Feature feature, void* address, size_t size, size_t offset,
-                 aclrtDrvMemHandle handle, uint64_t flags, InitialAccess access) {
+Result<void> map(void* address, size_t size, size_t offset, aclrtDrvMemHandle handle,
+                 uint64_t flags, InitialAccess access) {
   US_TRY(require_pointer(address, "virPtr"));
   US_TRY(require_pointer(handle, "handle"));
   US_TRY(require_size(size, "size"));
   US_TRY(require_zero(flags, "flags"));
   US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kVirtualMemory));
-  US_TRY(runtime->require(feature));
+  if (access == InitialAccess::kNone) US_TRY(runtime->require(Feature::kMapNoAccess));
   US_TRY_ASSIGN(const VirtualRange range, range_argument(address, size));
   return runtime->address_space().map({range, offset, handle_number(handle), access});
 }
@@ -38,16 +38,14 @@ Result<void> map(Feature feature, void* address, size_t size, size_t offset,
 
 aclError aclrtMapMem(void* virPtr, size_t size, size_t offset, aclrtDrvMemHandle handle,
                      uint64_t flags) {
-  return guarded(__func__, [&] {
-    return map(Feature::kVirtualMemory, virPtr, size, offset, handle, flags, InitialAccess::kOwner);
-  });
+  return guarded(__func__,
+                 [&] { return map(virPtr, size, offset, handle, flags, InitialAccess::kOwner); });
 }
 
 aclError aclrtMemMapNoAccess(void* virPtr, size_t size, size_t offset, aclrtDrvMemHandle handle,
                              uint64_t flags) {
-  return guarded(__func__, [&] {
-    return map(Feature::kMapNoAccess, virPtr, size, offset, handle, flags, InitialAccess::kNone);
-  });
+  return guarded(__func__,
+                 [&] { return map(virPtr, size, offset, handle, flags, InitialAccess::kNone); });
 }
 
 aclError aclrtUnmapMem(void* virPtr) {

@@ -4,6 +4,7 @@
 // address_space_map.cc, rights in address_space_access.cc.
 #include "memory/address_space.h"
 
+#include <array>
 #include <bit>
 #include <cinttypes>
 
@@ -68,21 +69,19 @@ Result<void> AddressSpace::release(VirtualAddress base) { return reservations_.r
 
 Reservation* AddressSpace::find_reservation(VirtualAddress address) {
   // Programs map block after block into the same reservation. A hint from another address space or
-  // to a reservation that ended meanwhile does no harm: the caller looks at it under its lock.
+  // to a reservation that ended meanwhile does no harm: the caller looks again under its lock.
   struct Hint {
     uint64_t space = 0;
-    Reservation* reservation = nullptr;
+    ReservationReference found;
   };
-  thread_local Hint hint [[gnu::tls_model("initial-exec")]];
-  if (hint.space == id_) {
-    MutexLock lock(hint.reservation->mutex);
-    if (hint.reservation->alive && hint.reservation->range.contains(address)) {
-      return hint.reservation;
-    }
-  }
-  Reservation* found = reservations_.find(address);
-  if (found != nullptr) hint = {id_, found};
-  return found;
+  static constexpr size_t kHints = 4;
+  thread_local std::array<Hint, kHints> hints [[gnu::tls_model("initial-exec")]];
+  Hint& hint = hints[address / kGiB % kHints];
+  if (hint.space == id_ && hint.found.is_still_around(address)) return hint.found.reservation;
+  const std::optional<ReservationReference> found = reservations_.find(address);
+  if (!found) return nullptr;
+  hint = {id_, *found};
+  return found->reservation;
 }
 
 std::optional<MappingView> AddressSpace::find(VirtualAddress address) {
@@ -95,7 +94,7 @@ std::optional<MappingView> AddressSpace::find(VirtualAddress address) {
 }
 
 bool AddressSpace::is_reserved(VirtualAddress address) {
-  return reservations_.was_ever_near(address) && reservations_.find(address) != nullptr;
+  return reservations_.was_ever_near(address) && reservations_.find(address).has_value();
 }
 
 Error AddressSpace::not_a_mapping(VirtualAddress address) {

@@ -13,7 +13,6 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <vector>
 
 #include "base/mutex.h"
 #include "base/result.h"
@@ -88,8 +87,6 @@ class AddressSpace {
   void drain_limbo();
 
  private:
-  struct Plan;
-
   Result<VirtualAddress> reserve_at(VirtualRange range, uint64_t alignment, VirtualRange window,
                                     ReservedPages pages);
   Reservation* find_reservation(VirtualAddress address);
@@ -106,7 +103,9 @@ class AddressSpace {
   Mapping* mapping_at_locked(const Reservation& reservation, VirtualAddress base)
       US_REQUIRES(reservation.mutex);
   Error not_a_mapping(VirtualAddress address);
+  static Result<void> close_window(VirtualRange range);
   void retire(Mapping& mapping);
+  void push_limbo_locked(Mapping& mapping) US_REQUIRES(limbo_mutex_);
   void finish(Mapping& mapping);
 
   const Settings& settings_;
@@ -116,9 +115,9 @@ class AddressSpace {
   PageTable table_;
   ReservationIndex reservations_;
   ObjectPool<Mapping> mappings_;
+  // A list, changed under the lock; looked at without it to see that it is empty.
   Mutex limbo_mutex_{LockRank::kLimbo};
-  std::vector<Mapping*> limbo_ US_GUARDED_BY(limbo_mutex_);
-  std::atomic<size_t> limbo_size_{0};
+  std::atomic<Mapping*> limbo_{nullptr};
 };
 
 }  // namespace understudy

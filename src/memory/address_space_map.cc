@@ -2,6 +2,7 @@
 //
 // How mappings begin and end.
 #include <cinttypes>
+#include <utility>
 
 #include "base/scope_exit.h"
 #include "base/size_text.h"
@@ -84,7 +85,7 @@ Result<void> AddressSpace::map_block(VirtualRange range, Block& block, InitialAc
 
 Result<void> AddressSpace::check_place_locked(const Reservation& reservation, VirtualRange range,
                                               const Block& block) {
-  if (!reservation.alive || !reservation.range.contains(range)) {
+  if (!reservation.range.contains(range)) {
     return Error::format(ErrorCode::kRefused, "%s at %p are not wholly inside one reservation",
                          SizeText(range.size).c_str(), to_pointer(range.base));
   }
@@ -148,11 +149,8 @@ Result<void> AddressSpace::unmap(VirtualAddress base) {
     MutexLock lock(reservation->mutex);
     mapping = mapping_at_locked(*reservation, base);
     if (mapping != nullptr) {
+      if (mapping->has_window) US_TRY(close_window(mapping->range));
       table_.clear(mapping->range);
-      if (mapping->has_window && !platform::cover(mapping->range).ok()) {
-        // Out of map entries: keep the window, but let nobody look through it.
-        (void)platform::change_access(mapping->range, platform::CpuAccess::kNone);
-      }
       --reservation->mappings;
       if (reservation->mappings == 0 && settings_.device_binding == DeviceBinding::kWhileMapped) {
         reservation->owner = {};
@@ -164,8 +162,17 @@ Result<void> AddressSpace::unmap(VirtualAddress base) {
   return {};
 }
 
+// While the CPU can look at the bytes they cannot be given to anyone else.
+Result<void> AddressSpace::close_window(VirtualRange range) {
+  const Result<void> covered = platform::cover(range);
+  if (covered.ok()) return {};
+  // Out of map entries: the window may stay, if nobody can look through it.
+  if (platform::change_access(range, platform::CpuAccess::kNone).ok()) return {};
+  return covered.error();
+}
+
 Mapping* AddressSpace::mapping_at_locked(const Reservation& reservation, VirtualAddress base) {
-  if (!reservation.alive || !reservation.range.contains(base)) return nullptr;
+  if (!reservation.range.contains(base)) return nullptr;
   const PageEntry entry = table_.look_up(base);
   if (!entry.present()) return nullptr;
   Mapping& mapping = mappings_.at(entry.mapping());
@@ -184,27 +191,37 @@ void AddressSpace::retire(Mapping& mapping) {
   physical_.hold_storage(block);
   {
     MutexLock lock(limbo_mutex_);
-    limbo_.push_back(&mapping);
-    limbo_size_.store(limbo_.size(), std::memory_order_relaxed);
+    push_limbo_locked(mapping);
   }
   physical_.drop_mapping(block);
 }
 
+void AddressSpace::push_limbo_locked(Mapping& mapping) {
+  mapping.next_in_limbo = limbo_.load(std::memory_order_relaxed);
+  limbo_.store(&mapping, std::memory_order_relaxed);
+}
+
 void AddressSpace::drain_limbo() {
-  if (limbo_size_.load(std::memory_order_relaxed) == 0) return;
-  std::vector<Mapping*> done;
+  if (limbo_.load(std::memory_order_relaxed) == nullptr) return;
+  Mapping* mapping = nullptr;
+  Mapping* done = nullptr;
   {
     MutexLock lock(limbo_mutex_);
-    std::erase_if(limbo_, [&](Mapping* mapping) {
-      const bool free = !is_pinned(mapping);
-      if (free) done.push_back(mapping);
-      return free;
-    });
-    limbo_size_.store(limbo_.size(), std::memory_order_relaxed);
+    mapping = limbo_.exchange(nullptr, std::memory_order_relaxed);
+    while (mapping != nullptr) {
+      Mapping* const next = mapping->next_in_limbo;
+      if (is_pinned(mapping)) {
+        push_limbo_locked(*mapping);
+      } else {
+        mapping->next_in_limbo = std::exchange(done, mapping);
+      }
+      mapping = next;
+    }
   }
-  for (Mapping* mapping : done) {
-    Block& block = *mapping->block;
-    finish(*mapping);
+  while (done != nullptr) {
+    Mapping& ended = *std::exchange(done, done->next_in_limbo);
+    Block& block = *ended.block;
+    finish(ended);
     physical_.drop_storage(block);
   }
 }
@@ -213,14 +230,14 @@ void AddressSpace::finish(Mapping& mapping) { mappings_.give_back(mapping.index)
 
 Result<void> AddressSpace::map_again(VirtualRange destination, VirtualAddress source) {
   Reservation* const target = find_reservation(destination.base);
-  bool starts_there = false;
+  bool fits = false;
   if (target != nullptr) {
     MutexLock lock(target->mutex);
-    starts_there = target->alive && target->range.base == destination.base;
+    fits = target->range.base == destination.base && target->range.contains(destination);
   }
-  if (!starts_there) {
-    return Error::format(ErrorCode::kRefused, "%p is not the start of a reservation",
-                         to_pointer(destination.base));
+  if (!fits) {
+    return Error::format(ErrorCode::kRefused, "%p does not start a reservation of %s or more",
+                         to_pointer(destination.base), SizeText(destination.size).c_str());
   }
   const Reservation* origin = nullptr;
   for (uint64_t done = 0; done < destination.size;) {
@@ -245,7 +262,7 @@ Result<void> AddressSpace::map_again(VirtualRange destination, VirtualAddress so
                              "size %" PRIu64 " ends inside the block mapped at %p",
                              destination.size, to_pointer(mapping->range.base));
       }
-      if (!physical_.add_mapping_of_mapped(*mapping->block)) return not_a_mapping(source + done);
+      US_TRY(physical_.add_mapping_of_mapped(*mapping->block));
       block = mapping->block;
     }
     ScopeExit undo([&] { physical_.drop_mapping(*block); });

@@ -15,11 +15,12 @@ namespace understudy {
 class ExtentMap {
  public:
   // Everything from 0 to `size` is free.
-  explicit ExtentMap(uint64_t size) { insert(0, size); }
+  explicit ExtentMap(uint64_t size);
 
   // Offset of a free part of `size` bytes, now taken; a multiple of `alignment`, a power of two.
   std::optional<uint64_t> take(uint64_t size, uint64_t alignment);
   // REQUIRES: no byte of the part is free.
+  // Both may throw std::bad_alloc and have changed nothing then.
   void give_back(uint64_t offset, uint64_t size);
 
   uint64_t free_bytes() const { return free_bytes_; }
@@ -30,8 +31,12 @@ class ExtentMap {
   }
 
  private:
-  void insert(uint64_t offset, uint64_t size);
-  void erase(std::map<uint64_t, uint64_t>::iterator part);
+  using Part = std::map<uint64_t, uint64_t>::iterator;
+
+  void add(uint64_t offset, uint64_t size);
+  // These two cannot fail.
+  void change(Part part, uint64_t offset, uint64_t size);
+  void remove(Part part);
 
   std::map<uint64_t, uint64_t> by_offset_;
   std::set<std::pair<uint64_t, uint64_t>> by_size_;  // (size, offset) of the same parts

@@ -22,7 +22,7 @@ constexpr uint64_t kMaxAllowance = 256 * kMiB;
 HostBudget::HostBudget(Kind kind, uint64_t limit)
     : kind_(kind), limit_(limit), reserve_(kind == Kind::kMachine ? machine_reserve() : 0) {}
 
-Result<void> HostBudget::take(uint64_t bytes) {
+Result<void> HostBudget::take(uint64_t bytes, Source source) {
   MutexLock lock(mutex_);
   switch (kind_) {
     case Kind::kUnlimited:
@@ -36,17 +36,19 @@ Result<void> HostBudget::take(uint64_t bytes) {
       }
       break;
     case Kind::kMachine:
+      if (source == Source::kPool) break;
       if (bytes > allowance_) US_TRY(ask_machine_locked(bytes));
       allowance_ -= bytes;
       break;
   }
   taken_ += bytes;
+  if (source == Source::kMachine) in_flight_ += bytes;
   return {};
 }
 
 Result<void> HostBudget::ask_machine_locked(uint64_t bytes) {
   const uint64_t available = platform::available_memory();
-  const uint64_t spare = available - std::min(available, reserve_);
+  const uint64_t spare = available - std::min(available, reserve_ + in_flight_);
   if (bytes > spare) {
     allowance_ = 0;
     return Error::format(ErrorCode::kOutOfMemory,
@@ -56,6 +58,12 @@ Result<void> HostBudget::ask_machine_locked(uint64_t bytes) {
   }
   allowance_ = std::max(bytes, std::min(spare / 4, kMaxAllowance));
   return {};
+}
+
+void HostBudget::note_committed(uint64_t bytes, Source source) {
+  if (source == Source::kPool) return;
+  MutexLock lock(mutex_);
+  in_flight_ -= bytes;
 }
 
 void HostBudget::give_back(uint64_t bytes) {

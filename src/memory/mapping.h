@@ -26,6 +26,8 @@ struct Mapping {
   std::atomic<bool> host_access{false};
   // The file is really mapped at the address, for the CPU. Under the reservation's lock.
   bool has_window = false;
+  // In the list of mappings that ended while a reader held them.
+  Mapping* next_in_limbo = nullptr;
 
   bool owner_access() const {
     const Location owner = block->traits.location;

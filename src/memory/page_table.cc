@@ -70,15 +70,4 @@ void PageTable::grant_owner_access(VirtualRange range) {
   });
 }
 
-void PageTable::note_warm(VirtualAddress address, PageEntry seen) {
-  std::atomic<uint64_t>& root = root_[address / kGiB];
-  const uint64_t word = root.load(std::memory_order_acquire);
-  // An entry for a whole GiB becomes warm only when it is mapped anew: one bit stands for all of
-  // it.
-  if (word == 0 || PageEntry(word).present()) return;
-  uint64_t expected = seen.word();
-  leaf_of(word)->entries[granule_in_root(address)].compare_exchange_strong(expected,
-                                                                           seen.with_warm().word());
-}
-
 }  // namespace understudy

@@ -39,7 +39,7 @@ class PageTable {
     return PageEntry(leaf_of(root)->entries[granule].load(std::memory_order_seq_cst));
   }
 
-  // The first occupied address of the range, if any granule of it has an entry.
+  // Whether no granule of the range has an entry.
   bool is_empty(VirtualRange range) const;
   // Makes the leaves that set() will need, so that set() cannot fail.
   void prepare(VirtualRange range);
@@ -52,8 +52,10 @@ class PageTable {
   void clear(VirtualRange range);
   // Lets the owner read and write a range that is entered without access.
   void grant_owner_access(VirtualRange range);
-  // Notes that the granule at the address is warm. No effect if its entry is no longer `seen`.
-  void note_warm(VirtualAddress address, PageEntry seen);
+  // Notes that the granule at the address is warm. No effect if its entry is no longer `seen`, or
+  // if the entry stands for a whole GiB that is not warm throughout: whole_is_warm() is asked then.
+  template <typename WholeIsWarm>
+  void note_warm(VirtualAddress address, PageEntry seen, WholeIsWarm whole_is_warm);
 
  private:
   static constexpr uint64_t kLeafEntries = kGiB / kGranule;
@@ -83,6 +85,22 @@ class PageTable {
 
   ZeroedArray<std::atomic<uint64_t>> root_;
 };
+
+template <typename WholeIsWarm>
+void PageTable::note_warm(VirtualAddress address, PageEntry seen, WholeIsWarm whole_is_warm) {
+  std::atomic<uint64_t>& root = root_[address / kGiB];
+  uint64_t word = root.load(std::memory_order_acquire);
+  if (word == 0) return;
+  if (PageEntry(word).present()) {
+    if (PageEntry(word).advanced(granule_in_root(address)) == seen && whole_is_warm()) {
+      root.compare_exchange_strong(word, PageEntry(word).with_warm().word());
+    }
+    return;
+  }
+  uint64_t expected = seen.word();
+  leaf_of(word)->entries[granule_in_root(address)].compare_exchange_strong(expected,
+                                                                           seen.with_warm().word());
+}
 
 template <typename IsWarm>
 void PageTable::set(VirtualRange range, PageEntry first, IsWarm is_warm) {

@@ -161,13 +161,8 @@ Result<void> PhysicalMemory::free(BlockHandle handle) {
 }
 
 Result<BlockProperties> PhysicalMemory::properties(BlockHandle handle) {
-  US_TRY_ASSIGN(Block* const block, find(handle));
   // A reference for the time of the look keeps the slot from being used for another block.
-  const bool taken = update(*block, HandleParts::split(handle).generation, [](BlockState& state) {
-    ++state.mappings;
-    return true;
-  });
-  if (!taken) return unknown_handle(handle);
+  US_TRY_ASSIGN(Block* const block, add_mapping_reference(handle, OwnedBy::kAnyone));
   const BlockProperties properties{block->extent.size, block->traits.attribute,
                                    block->traits.location};
   drop_mapping(*block);
@@ -175,30 +170,49 @@ Result<BlockProperties> PhysicalMemory::properties(BlockHandle handle) {
 }
 
 Result<Block*> PhysicalMemory::add_mapping(BlockHandle handle) {
-  constexpr uint32_t kMaxMappings = (1U << BlockState::kMappingBits) - 2;
+  // MAP-20: a block that is only mapped elsewhere has no handle any more.
+  return add_mapping_reference(handle, OwnedBy::kUser);
+}
+
+Result<Block*> PhysicalMemory::add_mapping_reference(BlockHandle handle, OwnedBy owner) {
   US_TRY_ASSIGN(Block* const block, find(handle));
-  bool full = false;
-  const bool added = update(*block, HandleParts::split(handle).generation, [&](BlockState& state) {
-    full = state.mappings >= kMaxMappings;
-    if (full || state.handles == 0) return false;  // MAP-20: only mapped elsewhere, not owned
-    ++state.mappings;
-    return true;
-  });
-  if (added) return block;
-  if (full) {
-    return Error::format(ErrorCode::kOutOfResources, "handle 0x%" PRIx64 " is mapped %u times",
-                         handle, kMaxMappings);
-  }
+  const Counted counted = count_mapping(*block, HandleParts::split(handle).generation, owner);
+  if (counted == Counted::kYes) return block;
+  if (counted == Counted::kFull) return mapped_too_often();
   return unknown_handle(handle);
 }
 
-bool PhysicalMemory::add_mapping_of_mapped(Block& block) {
+Result<void> PhysicalMemory::add_mapping_of_mapped(Block& block) {
   const BlockState seen = BlockState::unpack(block.state.load(std::memory_order_acquire));
-  return update(block, seen.generation, [](BlockState& state) {
-    if (state.mappings == 0) return false;
+  switch (count_mapping(block, seen.generation, OwnedBy::kMapping)) {
+    case Counted::kYes:
+      return {};
+    case Counted::kFull:
+      return mapped_too_often();
+    case Counted::kNo:
+      break;
+  }
+  return Error::format(ErrorCode::kRefused, "the block was unmapped meanwhile");
+}
+
+PhysicalMemory::Counted PhysicalMemory::count_mapping(Block& block, uint32_t generation,
+                                                      OwnedBy owner) {
+  bool full = false;
+  const bool counted = update(block, generation, [&](BlockState& state) {
+    if (owner == OwnedBy::kUser && state.handles == 0) return false;
+    if (owner == OwnedBy::kMapping && state.mappings == 0) return false;
+    full = state.mappings == kMaxMappings;
+    if (full) return false;
     ++state.mappings;
     return true;
   });
+  if (counted) return Counted::kYes;
+  return full ? Counted::kFull : Counted::kNo;
+}
+
+Error PhysicalMemory::mapped_too_often() const {
+  return Error::format(ErrorCode::kOutOfResources,
+                       "a block is mapped %u times, the most there can be", kMaxMappings);
 }
 
 void PhysicalMemory::drop_mapping(Block& block) {
@@ -233,7 +247,9 @@ void PhysicalMemory::hold_storage(Block& block) {
 void PhysicalMemory::drop_storage(Block& block) {
   if (block.storage_holds.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   storages_.of(block.traits.location).give_back(block.extent);
-  blocks_.give_back(block.index);
+  // A slot whose generations are used up is not used again: an ancient handle would fit it.
+  const BlockState state = BlockState::unpack(block.state.load(std::memory_order_relaxed));
+  if (state.generation != 0) blocks_.give_back(block.index);
 }
 
 }  // namespace understudy

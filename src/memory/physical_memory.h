@@ -46,8 +46,8 @@ class PhysicalMemory {
 
   // For mappings. Each reference taken is dropped exactly once.
   Result<Block*> add_mapping(BlockHandle handle);
-  // One more mapping of a block that someone has mapped. False if it is gone meanwhile.
-  bool add_mapping_of_mapped(Block& block);
+  // One more mapping of a block that someone has mapped, unless it is gone meanwhile.
+  Result<void> add_mapping_of_mapped(Block& block);
   void drop_mapping(Block& block);
   // One more handle to a mapped block.
   Result<BlockHandle> retain(Block& block);
@@ -58,12 +58,20 @@ class PhysicalMemory {
   BlockHandle handle_of(const Block& block) const;
 
  private:
+  static constexpr uint32_t kMaxMappings = (1U << BlockState::kMappingBits) - 1;
+  // Who must hold the block already for one more reference of the mapping kind.
+  enum class OwnedBy : uint8_t { kUser, kMapping, kAnyone };
+  enum class Counted : uint8_t { kYes, kNo, kFull };
+
   Result<void> check_supported(BlockAttribute attribute, Location location) const;
   Result<uint64_t> rounded_size(const BlockRequest& request, uint64_t granularity) const;
   Result<void> charge(const BlockTraits& traits, uint64_t size);
   void credit(const BlockTraits& traits, uint64_t size);
   Result<Block*> find(BlockHandle handle);
   Error unknown_handle(BlockHandle handle) const;
+  Error mapped_too_often() const;
+  Result<Block*> add_mapping_reference(BlockHandle handle, OwnedBy owner);
+  Counted count_mapping(Block& block, uint32_t generation, OwnedBy owner);
   // Changes the state if `change` allows it. The block ends if nothing refers to it afterwards.
   template <typename Change>
   bool update(Block& block, uint32_t generation, Change change);

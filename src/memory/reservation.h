@@ -5,6 +5,7 @@
 // that the reservation is not alive, or not the one it looked for.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 #include "base/mutex.h"
@@ -27,12 +28,25 @@ struct Reservation {
   Mutex mutex{LockRank::kReservation};
   uint32_t index = 0;
   uint32_t pool_next = 0;
-  bool alive US_GUARDED_BY(mutex) = false;
+  // Goes up when the slot begins and when it ends to be this reservation.
+  std::atomic<uint64_t> generation{0};
+  VirtualRange range US_GUARDED_BY(mutex);     // empty when dead
   bool occupied US_GUARDED_BY(mutex) = false;  // the host's address space holds the range as well
   ReservedPages pages US_GUARDED_BY(mutex) = ReservedPages::kCommon;
-  VirtualRange range US_GUARDED_BY(mutex);
   uint64_t mappings US_GUARDED_BY(mutex) = 0;
   ReservationOwner owner US_GUARDED_BY(mutex);
+};
+
+// A reservation as it was found, to be looked at again later.
+struct ReservationReference {
+  Reservation* reservation = nullptr;
+  VirtualRange range;
+  uint64_t generation = 0;
+
+  bool is_still_around(VirtualAddress address) const {
+    return range.contains(address) &&
+           reservation->generation.load(std::memory_order_relaxed) == generation;
+  }
 };
 
 }  // namespace understudy

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 
+#include "base/scope_exit.h"
 #include "base/size_text.h"
 #include "platform/address_window.h"
+#include "platform/memory_map.h"
 #include "platform/system_number.h"
 
 namespace understudy {
@@ -19,6 +21,12 @@ Error no_addresses(uint64_t size) {
                        SizeText(size).c_str());
 }
 
+// Whether the host refused a range because something lives there. Out of map entries it does not
+// even look, and says something else.
+bool is_foreign(VirtualRange range, const Error& error) {
+  return platform::means_occupied(error) || platform::is_anything_mapped(range);
+}
+
 }  // namespace
 
 Result<VirtualRange> ReservationIndex::add_anywhere(uint64_t size, uint64_t alignment,
@@ -26,6 +34,7 @@ Result<VirtualRange> ReservationIndex::add_anywhere(uint64_t size, uint64_t alig
   const std::optional<uint64_t> rounded = align_up(size, kGranule);
   if (!rounded || *rounded > kFarWindow.size) return no_addresses(size);
   MutexLock lock(mutex_);
+  retry_vacating_locked();
   US_TRY_ASSIGN(const Placement placement, place_anywhere_locked(*rounded, alignment));
   return enter_locked(placement, pages);
 }
@@ -44,23 +53,27 @@ Result<ReservationIndex::Placement> ReservationIndex::place_anywhere_locked(uint
     const Result<void> occupied = platform::occupy(*gap);
     if (occupied.ok()) {
       cursor_ = gap->end();
-      return Placement{*gap, true};
+      return Placement{*gap, Hold::kHost};
     }
-    if (!platform::means_occupied(occupied.error())) {
+    if (!is_foreign(*gap, occupied.error())) {
       in_table_only = gap;
       break;
     }
     from = gap->base + std::max(alignment, kGiB);
   }
   // Where the host keeps the near window for itself (sanitizers), the kernel knows a place.
-  if (Result<VirtualRange> range = platform::occupy_anywhere(size, alignment); range.ok()) {
-    if (overlapping_locked(range.value()) == nullptr) return Placement{range.value(), true};
-    platform::vacate(range.value());
+  if (chosen_by_host_ < kMaxChosenByHost) {
+    if (Result<VirtualRange> range = platform::occupy_anywhere(size, alignment); range.ok()) {
+      if (overlapping_locked(range.value()) == nullptr) {
+        return Placement{range.value(), Hold::kHostByItsChoice};
+      }
+      platform::vacate(range.value());
+    }
   }
   if (!in_table_only) in_table_only = next_gap_locked(kFarWindow, kFarWindow.base, size, alignment);
   if (!in_table_only) return no_addresses(size);
   if (kNearWindow.contains(in_table_only->base)) cursor_ = in_table_only->end();
-  return Placement{*in_table_only, false};
+  return Placement{*in_table_only, Hold::kNobody};
 }
 
 std::optional<VirtualRange> ReservationIndex::next_gap_locked(VirtualRange window,
@@ -81,17 +94,18 @@ std::optional<VirtualRange> ReservationIndex::next_gap_locked(VirtualRange windo
 
 Result<VirtualRange> ReservationIndex::add_at(VirtualRange range, ReservedPages pages) {
   MutexLock lock(mutex_);
+  retry_vacating_locked();
   if (overlapping_locked(range) != nullptr) {
     return Error::format(ErrorCode::kRefused, "%s at %p overlap a live reservation",
                          SizeText(range.size).c_str(), to_pointer(range.base));
   }
   const Result<void> occupied = platform::occupy(range);
-  if (!occupied.ok() && platform::means_occupied(occupied.error())) {
+  if (!occupied.ok() && is_foreign(range, occupied.error())) {
     return Error::format(ErrorCode::kRefused, "%s at %p are occupied by host memory",
                          SizeText(range.size).c_str(), to_pointer(range.base));
   }
   // Any other failure: the host cannot map it, which the software MMU does not mind.
-  return enter_locked({range, occupied.ok()}, pages);
+  return enter_locked({range, occupied.ok() ? Hold::kHost : Hold::kNobody}, pages);
 }
 
 const Reservation* ReservationIndex::overlapping_locked(VirtualRange range) {
@@ -103,23 +117,28 @@ const Reservation* ReservationIndex::overlapping_locked(VirtualRange range) {
 }
 
 Result<VirtualRange> ReservationIndex::enter_locked(Placement placement, ReservedPages pages) {
+  ScopeExit undo_place([&] {
+    if (placement.hold != Hold::kNobody) (void)platform::vacate(placement.range);
+  });
   const std::optional<uint32_t> index = pool_.take();
-  if (!index) {
-    if (placement.occupied) platform::vacate(placement.range);
-    return Error::format(ErrorCode::kOutOfResources, "too many live reservations");
-  }
+  if (!index) return Error::format(ErrorCode::kOutOfResources, "too many live reservations");
+  ScopeExit undo_slot([&] { pool_.give_back(*index); });
   Reservation& reservation = pool_.at(*index);
+  by_base_.emplace(placement.range.base,
+                   Entry{placement.range.end(), &reservation, placement.hold});
+  undo_slot.dismiss();
+  undo_place.dismiss();
   {
     MutexLock lock(reservation.mutex);
     reservation.index = *index;
-    reservation.alive = true;
-    reservation.occupied = placement.occupied;
+    reservation.occupied = placement.hold != Hold::kNobody;
     reservation.pages = pages;
     reservation.range = placement.range;
     reservation.mappings = 0;
     reservation.owner = {};
+    reservation.generation.fetch_add(1, std::memory_order_relaxed);
   }
-  by_base_.emplace(placement.range.base, Entry{placement.range.end(), &reservation});
+  if (placement.hold == Hold::kHostByItsChoice) ++chosen_by_host_;
   for (VirtualAddress at = align_down(placement.range.base, kTiB); at < placement.range.end();
        at += kTiB) {
     near_[at / kTiB].store(true, std::memory_order_relaxed);
@@ -129,6 +148,8 @@ Result<VirtualRange> ReservationIndex::enter_locked(Placement placement, Reserve
 
 Result<void> ReservationIndex::remove(VirtualAddress base) {
   MutexLock lock(mutex_);
+  retry_vacating_locked();
+  still_occupied_.reserve(still_occupied_.size() + 1);  // past this point nothing may fail
   const auto entry = by_base_.find(base);
   if (entry == by_base_.end()) {
     const Reservation* around = overlapping_locked({base, 1});
@@ -137,7 +158,6 @@ Result<void> ReservationIndex::remove(VirtualAddress base) {
                                            : "not the start of a live reservation");
   }
   Reservation& reservation = *entry->second.reservation;
-  bool occupied = false;
   {
     MutexLock reservation_lock(reservation.mutex);
     if (reservation.mappings != 0) {
@@ -145,27 +165,32 @@ Result<void> ReservationIndex::remove(VirtualAddress base) {
                            "%llu mappings are still inside the reservation at %p",
                            static_cast<unsigned long long>(reservation.mappings), to_pointer(base));
     }
-    reservation.alive = false;
-    occupied = reservation.occupied;
+    reservation.range = {};
+    reservation.generation.fetch_add(1, std::memory_order_relaxed);
   }
   // Under the index lock, or a new reservation could meet the old occupation of its range.
-  if (occupied) platform::vacate({base, entry->second.end - base});
+  const Hold hold = entry->second.hold;
+  const VirtualRange range{base, entry->second.end - base};
+  if (hold != Hold::kNobody && !platform::vacate(range)) still_occupied_.push_back(range);
+  if (hold == Hold::kHostByItsChoice) --chosen_by_host_;
   by_base_.erase(entry);
   pool_.give_back(reservation.index);
   return {};
 }
 
-Reservation* ReservationIndex::find(VirtualAddress address) {
-  MutexLock lock(mutex_);
-  const auto next = by_base_.upper_bound(address);
-  if (next == by_base_.begin()) return nullptr;
-  const Entry& entry = std::prev(next)->second;
-  return address < entry.end ? entry.reservation : nullptr;
+void ReservationIndex::retry_vacating_locked() {
+  std::erase_if(still_occupied_, [](VirtualRange range) { return platform::vacate(range); });
 }
 
-uint64_t ReservationIndex::count() const {
+std::optional<ReservationReference> ReservationIndex::find(VirtualAddress address) {
   MutexLock lock(mutex_);
-  return by_base_.size();
+  const auto next = by_base_.upper_bound(address);
+  if (next == by_base_.begin()) return std::nullopt;
+  const auto& [base, entry] = *std::prev(next);
+  if (address >= entry.end) return std::nullopt;
+  return ReservationReference{entry.reservation,
+                              {base, entry.end - base},
+                              entry.reservation->generation.load(std::memory_order_relaxed)};
 }
 
 }  // namespace understudy

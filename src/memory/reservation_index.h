@@ -9,6 +9,8 @@
 #include <atomic>
 #include <cstdint>
 #include <map>
+#include <optional>
+#include <vector>
 
 #include "base/mutex.h"
 #include "base/result.h"
@@ -30,18 +32,19 @@ class ReservationIndex {
   // Ends a reservation that has no mappings.
   Result<void> remove(VirtualAddress base);
 
-  // The live reservation around an address, or null. The caller locks it and looks again.
-  Reservation* find(VirtualAddress address);
+  // The live reservation around an address. The caller locks it and looks again.
+  std::optional<ReservationReference> find(VirtualAddress address);
   // False if no reservation ever was within 1 TiB of the address: then it is the host's affair.
   bool was_ever_near(VirtualAddress address) const {
     return address < PageTable::kEnd && near_[address / kTiB].load(std::memory_order_relaxed);
   }
-  uint64_t count() const;
 
  private:
+  // Who holds a range besides the table.
+  enum class Hold : uint8_t { kNobody, kHost, kHostByItsChoice };
   struct Placement {
     VirtualRange range;
-    bool occupied = false;  // the host holds the range, too
+    Hold hold = Hold::kNobody;
   };
 
   Result<Placement> place_anywhere_locked(uint64_t size, uint64_t alignment) US_REQUIRES(mutex_);
@@ -51,6 +54,8 @@ class ReservationIndex {
       US_REQUIRES(mutex_);
   const Reservation* overlapping_locked(VirtualRange range) US_REQUIRES(mutex_);
   Result<VirtualRange> enter_locked(Placement placement, ReservedPages pages) US_REQUIRES(mutex_);
+  // Gives ranges back that the host did not take when they were released.
+  void retry_vacating_locked() US_REQUIRES(mutex_);
 
   mutable Mutex mutex_{LockRank::kReservationIndex};
   ObjectPool<Reservation> pool_;
@@ -58,8 +63,15 @@ class ReservationIndex {
   struct Entry {
     VirtualAddress end;
     Reservation* reservation;
+    Hold hold;
   };
   std::map<VirtualAddress, Entry> by_base_ US_GUARDED_BY(mutex_);
+  // Ranges that the kernel placed do not merge into one map entry as our own do, and map entries
+  // are few: past a bound such reservations exist in the table alone.
+  static constexpr unsigned kMaxChosenByHost = 4096;
+  unsigned chosen_by_host_ US_GUARDED_BY(mutex_) = 0;
+  // Released, but the host was out of map entries and still has them.
+  std::vector<VirtualRange> still_occupied_ US_GUARDED_BY(mutex_);
   // Next fit: an address is used again late, so that stale pointers stay stale for long.
   VirtualAddress cursor_ US_GUARDED_BY(mutex_) = kNearWindow.base;
   std::array<std::atomic<bool>, PageTable::kEnd / kTiB> near_{};

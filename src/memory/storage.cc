@@ -2,6 +2,7 @@
 #include "memory/storage.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "base/invariant.h"
@@ -123,17 +124,17 @@ Result<void> Storage::add_store_locked(Tier& tier, uint64_t at_least) {
   }
 }
 
-void Storage::give_back(const Extent& extent) {
-  std::vector<Extent> spilled;
+void Storage::give_back(const Extent& extent) noexcept {
+  Spilled spilled;
   recycle(extent, spilled);
-  if (spilled.empty()) return;
+  if (spilled.count == 0) return;
   MutexLock lock(mutex_);
-  for (const Extent& spill : spilled) give_back_to_store_locked(spill);
+  for (unsigned i = 0; i < spilled.count; ++i) give_back_to_store_locked(spilled.extents[i]);
 }
 
-void Storage::recycle(const Extent& extent, std::vector<Extent>& spilled) {
+void Storage::recycle(const Extent& extent, Spilled& spilled) {
   if (extent.size > kMaxRecycledBytes) {
-    spilled.push_back(extent);
+    spilled.add(extent);
     return;
   }
   Recycler& recycler = recyclers_[thread_shard()];
@@ -142,7 +143,7 @@ void Storage::recycle(const Extent& extent, std::vector<Extent>& spilled) {
   while (recycler.count - leave == kMaxRecycled ||
          recycler.bytes + extent.size > kMaxRecycledBytes) {
     recycler.bytes -= recycler.extents[leave].size;
-    spilled.push_back(recycler.extents[leave++]);
+    spilled.add(recycler.extents[leave++]);
   }
   if (leave > 0) {
     std::move(recycler.extents.begin() + leave, recycler.extents.begin() + recycler.count,
@@ -153,10 +154,9 @@ void Storage::recycle(const Extent& extent, std::vector<Extent>& spilled) {
   recycler.bytes += extent.size;
 }
 
-void Storage::drain(Recycler& recycler, std::vector<Extent>& spilled) {
+void Storage::drain(Recycler& recycler, Spilled& spilled) {
   MutexLock lock(recycler.mutex);
-  spilled.insert(spilled.end(), recycler.extents.begin(),
-                 recycler.extents.begin() + recycler.count);
+  for (unsigned i = 0; i < recycler.count; ++i) spilled.add(recycler.extents[i]);
   recycler.count = 0;
   recycler.bytes = 0;
 }
@@ -170,20 +170,30 @@ Storage::Part& Storage::part_of_locked(const Store* store) {
   stop_with_sentence(__FILE__, __LINE__, "an extent came back to a storage that never had it");
 }
 
-void Storage::give_back_to_store_locked(const Extent& extent) {
+void Storage::give_back_to_store_locked(const Extent& extent) noexcept {
   const uint64_t warm = extent.store->warm_bytes_in(extent.offset, extent.size);
   if (free_warm_ + warm > options_.max_free_warm) {
     extent.store->chill(extent.offset, extent.size);
   }
+  try {
+    part_of_locked(extent.store).free.give_back(extent.offset, extent.size);
+  } catch (const std::bad_alloc&) {
+    // No memory to note that this part of a store is free. It stays out of use; whoever freed it
+    // is not to blame, and its host memory can be had by others.
+    extent.store->chill(extent.offset, extent.size);
+    return;
+  }
   free_warm_ += extent.store->warm_bytes_in(extent.offset, extent.size);
-  part_of_locked(extent.store).free.give_back(extent.offset, extent.size);
 }
 
 uint64_t Storage::trim() {
-  std::vector<Extent> recycled;
-  for (Recycler& recycler : recyclers_) drain(recycler, recycled);
+  for (Recycler& recycler : recyclers_) {
+    Spilled recycled;
+    drain(recycler, recycled);
+    MutexLock lock(mutex_);
+    for (unsigned i = 0; i < recycled.count; ++i) give_back_to_store_locked(recycled.extents[i]);
+  }
   MutexLock lock(mutex_);
-  for (const Extent& extent : recycled) give_back_to_store_locked(extent);
   uint64_t left = 0;  // where the host did not take it back
   for (Tier& tier : tiers_) {
     for (Part& part : tier.parts) {

@@ -50,7 +50,7 @@ class Storage {
 
   // An extent with undefined contents, cold where it was never used.
   Result<Extent> take(uint64_t size, PageKind kind);
-  void give_back(const Extent& extent);
+  void give_back(const Extent& extent) noexcept;
 
   // Gives all warm memory that no one has back to the system. Returns how many bytes.
   uint64_t trim();
@@ -70,6 +70,12 @@ class Storage {
     unsigned count US_GUARDED_BY(mutex) = 0;
     uint64_t bytes US_GUARDED_BY(mutex) = 0;
   };
+  // Extents on their way from a recycler to their stores.
+  struct Spilled {
+    std::array<Extent, kMaxRecycled + 1> extents;
+    unsigned count = 0;
+    void add(const Extent& extent) { extents[count++] = extent; }
+  };
   struct Part {
     std::unique_ptr<Store> store;
     ExtentMap free;
@@ -81,13 +87,13 @@ class Storage {
 
   std::optional<Extent> take_recycled(uint64_t size, PageKind kind);
   // Keeps an extent for the next request of its size; what has to leave for it is in `spilled`.
-  void recycle(const Extent& extent, std::vector<Extent>& spilled);
-  void drain(Recycler& recycler, std::vector<Extent>& spilled);
+  void recycle(const Extent& extent, Spilled& spilled);
+  static void drain(Recycler& recycler, Spilled& spilled);
 
   Result<Extent> take_from_tier_locked(Tier& tier, uint64_t size) US_REQUIRES(mutex_);
   Result<Extent> take_from_part_locked(Part& part, uint64_t size) US_REQUIRES(mutex_);
   Result<void> add_store_locked(Tier& tier, uint64_t at_least) US_REQUIRES(mutex_);
-  void give_back_to_store_locked(const Extent& extent) US_REQUIRES(mutex_);
+  void give_back_to_store_locked(const Extent& extent) noexcept US_REQUIRES(mutex_);
   Part& part_of_locked(const Store* store) US_REQUIRES(mutex_);
 
   const StorageOptions options_;

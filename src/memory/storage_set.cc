@@ -60,22 +60,25 @@ Storage& StorageSet::of(Location location) {
 Result<Extent> StorageSet::take(Location location, uint64_t size, PageKind kind) {
   Storage& storage = of(location);
   Result<Extent> extent = storage.take(size, kind);
-  if (extent.ok() || relieve_pressure() == 0) return extent;
+  if (extent.ok()) return extent;
+  relieve_pressure();
   return storage.take(size, kind);
 }
 
 Result<void> StorageSet::warm(Store& store, uint64_t offset, uint64_t size) {
   Result<void> warmed = store.warm(offset, size);
-  if (warmed.ok() || relieve_pressure() == 0) return warmed;
+  if (warmed.ok()) return warmed;
+  relieve_pressure();
   return store.warm(offset, size);
 }
 
-uint64_t StorageSet::relieve_pressure() {
-  uint64_t bytes = host_->trim();
-  for (const std::unique_ptr<Storage>& device : devices_) bytes += device->trim();
+void StorageSet::relieve_pressure() {
+  // One thread at a time: what another one is giving back right now counts as well.
+  MutexLock relief(relief_mutex_);
+  host_->trim();
+  for (const std::unique_ptr<Storage>& device : devices_) device->trim();
   MutexLock lock(mutex_);
-  for (const auto& [id, node] : nodes_) bytes += node->trim();
-  return bytes;
+  for (const auto& [id, node] : nodes_) node->trim();
 }
 
 }  // namespace understudy

@@ -31,13 +31,14 @@ class StorageSet {
 
  private:
   StorageOptions options_for(std::string name, const Settings& settings) const;
-  // Returns how many bytes went back to the system.
-  uint64_t relieve_pressure();
+  // Gives all memory that is only cached back to the system.
+  void relieve_pressure();
 
   HostBudget budget_;
   const StorageOptions node_options_;
   std::vector<std::unique_ptr<Storage>> devices_;
   std::unique_ptr<Storage> host_;
+  Mutex relief_mutex_{LockRank::kRelief};
   Mutex mutex_{LockRank::kStorageSet};
   std::map<uint32_t, std::unique_ptr<Storage>> nodes_ US_GUARDED_BY(mutex_);
 };

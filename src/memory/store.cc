@@ -4,8 +4,10 @@
 #include <algorithm>
 
 #include "base/scope_exit.h"
+#include "base/size_text.h"
 #include "memory/byte_kernels.h"
 #include "platform/address_window.h"
+#include "platform/host_facts.h"
 #include "platform/page_commit.h"
 #include "platform/system_number.h"
 
@@ -19,6 +21,15 @@ constexpr uint64_t kMaxRun = 64;
 uint64_t first_granule(uint64_t offset) { return offset >> kGranuleShift; }
 uint64_t end_granule(uint64_t offset, uint64_t size) {
   return (offset + size + kGranule - 1) >> kGranuleShift;
+}
+
+// Memory bound to a full node would end in the kernel's hands, however much other nodes have.
+Result<void> check_node(unsigned node, uint64_t size) {
+  constexpr uint64_t kReserve = 64 * kMiB;
+  const uint64_t available = platform::available_memory_on_node(node);
+  if (available >= kReserve && available - kReserve >= size) return {};
+  return Error::format(ErrorCode::kOutOfMemory, "NUMA node %u has no %s to spare", node,
+                       SizeText(size).c_str());
 }
 
 }  // namespace
@@ -56,6 +67,7 @@ uint64_t Store::alignment() const {
 }
 
 Result<void> Store::warm(uint64_t offset, uint64_t size) {
+  if (is_all_warm(offset, size)) return {};
   // A page of the file is the least that can be committed.
   const uint64_t unit = alignment() / kGranule;
   const uint64_t end = *align_up(end_granule(offset, size), unit);
@@ -97,8 +109,11 @@ Result<GranuleState> Store::commit(uint64_t first, uint64_t end) {
   const uint64_t offset = first * kGranule;
   const uint64_t size = (end - first) * kGranule;
   const bool from_pool = kind() != platform::FileKind::kShared;
-  US_TRY(budget_.take(size));
+  const auto source = from_pool ? HostBudget::Source::kPool : HostBudget::Source::kMachine;
+  US_TRY(budget_.take(size, source));
   ScopeExit give_back([&] { budget_.give_back(size); });
+  ScopeExit settle([&] { budget_.note_committed(size, source); });
+  if (options_.numa_node) US_TRY(check_node(*options_.numa_node, size));
 
   GranuleState state = from_pool ? GranuleState::kPool : GranuleState::kSmallPages;
   if (!from_pool && collapse_works_.load(std::memory_order_relaxed)) {
@@ -125,7 +140,8 @@ Result<GranuleState> Store::commit(uint64_t first, uint64_t end) {
 
 void Store::publish(uint64_t first, uint64_t end, GranuleState state) {
   if (is_warm(state)) count_of(state).fetch_add(end - first, std::memory_order_relaxed);
-  for (uint64_t at = first; at < end; ++at) {
+  // Back to front: whoever waits starts at the front of a page and must find all of it.
+  for (uint64_t at = end; at-- > first;) {
     states_[at].store(state, std::memory_order_release);
     states_[at].notify_all();
   }
@@ -183,6 +199,14 @@ HostBacking Store::backing() const {
   const uint64_t pool = pool_.load(std::memory_order_relaxed) * kGranule;
   (kind() == platform::FileKind::kHugetlb1G ? backing.pool_1g : backing.pool_2m) = pool;
   return backing;
+}
+
+bool Store::is_all_warm(uint64_t offset, uint64_t size) const {
+  const uint64_t end = end_granule(offset, size);
+  for (uint64_t at = first_granule(offset); at < end; ++at) {
+    if (!is_warm(states_[at].load(std::memory_order_acquire))) return false;
+  }
+  return true;
 }
 
 uint64_t Store::warm_bytes_in(uint64_t offset, uint64_t size) const {

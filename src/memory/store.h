@@ -68,6 +68,7 @@ class Store {
     return states_[offset >> kGranuleShift].load(std::memory_order_acquire);
   }
   bool is_warm_at(uint64_t offset) const { return is_warm(state_at(offset)); }
+  bool is_all_warm(uint64_t offset, uint64_t size) const;
   // What a cold granule reads as.
   uint8_t fresh_byte() const { return options_.poison == Poison::kOn ? kPoisonByte : 0; }
 

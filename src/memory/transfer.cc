@@ -106,7 +106,12 @@ Result<Transfer::Piece> Transfer::piece_at(VirtualAddress address, uint64_t limi
 Result<void> Transfer::warm(VirtualAddress address, const Piece& piece) {
   if (piece.store == nullptr) return {};
   US_TRY(storages_.warm(*piece.store, piece.store_offset, piece.size));
-  if (!piece.entry.warm()) space_.table().note_warm(address, piece.entry);
+  if (!piece.entry.warm()) {
+    const uint64_t into_gib = address % kGiB;
+    space_.table().note_warm(address, piece.entry, [&] {
+      return piece.store->is_all_warm(piece.store_offset - into_gib, kGiB);
+    });
+  }
   return {};
 }
 

@@ -23,8 +23,6 @@ int protection_of(CpuAccess access) {
   switch (access) {
     case CpuAccess::kNone:
       return PROT_NONE;
-    case CpuAccess::kRead:
-      return PROT_READ;
     case CpuAccess::kReadWrite:
       return PROT_READ | PROT_WRITE;
   }
@@ -49,16 +47,10 @@ void keep_private(VirtualRange range) {
 
 Result<void> occupy(VirtualRange range) {
   int number = planned_fault(SystemCall::kReserveAddresses);
-  if (number == 0) {
-    void* got = mmap(to_pointer(range.base), range.size, PROT_NONE,
-                     kOccupyFlags | MAP_FIXED_NOREPLACE, -1, 0);
-    if (got == MAP_FAILED) {
-      number = errno;
-    } else if (got != to_pointer(range.base)) {
-      // Kernels before 4.17 take MAP_FIXED_NOREPLACE for a mere hint.
-      munmap(got, range.size);
-      number = EEXIST;
-    }
+  // NOREPLACE alone says all to the kernel; ThreadSanitizer takes it for a hint without the other.
+  if (number == 0 && mmap(to_pointer(range.base), range.size, PROT_NONE,
+                          kOccupyFlags | MAP_FIXED | MAP_FIXED_NOREPLACE, -1, 0) == MAP_FAILED) {
+    number = errno;
   }
   if (number != 0) return mapping_failure(number, range, "occupy");
   madvise(to_pointer(range.base), range.size, MADV_DONTFORK);
@@ -84,7 +76,7 @@ Result<VirtualRange> occupy_anywhere(uint64_t size, uint64_t alignment) {
   return range;
 }
 
-void vacate(VirtualRange range) { munmap(to_pointer(range.base), range.size); }
+bool vacate(VirtualRange range) { return munmap(to_pointer(range.base), range.size) == 0; }
 
 Result<void> place_file(VirtualRange range, const MemoryFile& file, uint64_t offset,
                         CpuAccess access) {

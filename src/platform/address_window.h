@@ -15,7 +15,7 @@
 
 namespace understudy::platform {
 
-enum class CpuAccess : uint8_t { kNone, kRead, kReadWrite };
+enum class CpuAccess : uint8_t { kNone, kReadWrite };
 
 // Occupies exactly this range without access. Fails with EEXIST if anything lives there, with
 // another number if the host cannot map it at all.
@@ -23,8 +23,9 @@ Result<void> occupy(VirtualRange range);
 // Occupies `size` bytes at an address of the kernel's choice, a multiple of `alignment` (a power
 // of two).
 Result<VirtualRange> occupy_anywhere(uint64_t size, uint64_t alignment);
-// Gives a range back, with whatever is mapped in it.
-void vacate(VirtualRange range);
+// Gives a range back, with whatever is mapped in it. False if the host keeps it: splitting a map
+// entry needs another one, and they can run out.
+bool vacate(VirtualRange range);
 
 // Replaces an occupied range by a window onto the file. On failure the range is as it was.
 Result<void> place_file(VirtualRange range, const MemoryFile& file, uint64_t offset,

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platform/fork_sentinel.h"
 
+#include <pthread.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -15,53 +17,78 @@ constexpr unsigned kArmed = 0x5eed5eed;
 
 std::atomic<std::atomic<unsigned>*> sentinel{nullptr};
 
-// Descriptor + 1; 0 is a free place.
-std::array<std::atomic<int>, 256> descriptors;
+struct Registered {
+  std::atomic<int> descriptor_plus_one{0};  // 0: a free place
+  std::atomic<pid_t> process{0};            // whose descriptor it is
+  std::atomic<dev_t> device{0};
+  std::atomic<ino_t> inode{0};
+};
+std::array<Registered, 256> places;
+
+// A number that was closed and opened for something else is not ours any more.
+bool is_still_ours(const Registered& place, int descriptor) {
+  struct stat status;
+  return fstat(descriptor, &status) == 0 && status.st_dev == place.device.load() &&
+         status.st_ino == place.inode.load();
+}
+
+std::atomic<unsigned>* make_sentinel() {
+  const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  void* memory = mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return nullptr;
+  if (madvise(memory, page, MADV_WIPEONFORK) != 0) {
+    munmap(memory, page);
+    return nullptr;
+  }
+  return static_cast<std::atomic<unsigned>*>(memory);
+}
 
 }  // namespace
 
-bool arm_fork_sentinel() {
-  std::atomic<unsigned>* word = sentinel.load(std::memory_order_acquire);
-  if (word == nullptr) {
-    const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-    void* memory = mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) return false;
-    if (madvise(memory, page, MADV_WIPEONFORK) != 0) {
-      munmap(memory, page);
-      return false;
-    }
-    auto* fresh = static_cast<std::atomic<unsigned>*>(memory);
-    fresh->store(kArmed, std::memory_order_relaxed);
-    if (!sentinel.compare_exchange_strong(word, fresh)) munmap(memory, page);
+void arm_fork_sentinel() {
+  static const bool registered = [] {
+    pthread_atfork(nullptr, nullptr, close_inherited_descriptors);
+    sentinel.store(make_sentinel(), std::memory_order_release);
     return true;
+  }();
+  (void)registered;
+  if (std::atomic<unsigned>* word = sentinel.load(std::memory_order_acquire)) {
+    word->store(kArmed, std::memory_order_release);
   }
-  word->store(kArmed, std::memory_order_relaxed);
-  return true;
 }
 
 bool in_fork_child() {
   const std::atomic<unsigned>* word = sentinel.load(std::memory_order_acquire);
-  return word != nullptr && word->load(std::memory_order_relaxed) != kArmed;
+  return word != nullptr && word->load(std::memory_order_acquire) != kArmed;
 }
 
 void close_in_fork_child(int descriptor) {
-  for (std::atomic<int>& place : descriptors) {
+  struct stat status;
+  if (fstat(descriptor, &status) != 0) return;
+  for (Registered& place : places) {
     int free = 0;
-    if (place.compare_exchange_strong(free, descriptor + 1)) return;
+    if (!place.descriptor_plus_one.compare_exchange_strong(free, descriptor + 1)) continue;
+    place.device.store(status.st_dev);
+    place.inode.store(status.st_ino);
+    place.process.store(getpid());
+    return;
   }
 }
 
 void forget_for_fork_child(int descriptor) {
-  for (std::atomic<int>& place : descriptors) {
+  for (Registered& place : places) {
     int mine = descriptor + 1;
-    if (place.compare_exchange_strong(mine, 0)) return;
+    if (place.descriptor_plus_one.compare_exchange_strong(mine, 0)) return;
   }
 }
 
 void close_inherited_descriptors() {
-  for (std::atomic<int>& place : descriptors) {
-    const int descriptor = place.exchange(0) - 1;
-    if (descriptor >= 0) close(descriptor);
+  const pid_t process = getpid();
+  for (Registered& place : places) {
+    const int descriptor = place.descriptor_plus_one.load() - 1;
+    if (descriptor < 0 || place.process.load() == process) continue;
+    if (is_still_ours(place, descriptor)) close(descriptor);
+    place.descriptor_plus_one.store(0);
   }
 }
 

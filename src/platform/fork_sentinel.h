@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Notices that this process is a fork child: one word of memory that the kernel wipes in children
-// (MADV_WIPEONFORK), so that clone and vfork tricks are seen as well. Descriptors of stores are
-// remembered here, because a child that keeps one open keeps all of its parent's memory alive.
+// What a fork does to us. In a child of fork, the descriptors of stores are closed before fork
+// returns: a child that kept one open would keep all of its parent's memory. Children of a bare
+// clone are noticed by a word of memory that the kernel wipes in them (MADV_WIPEONFORK).
 #pragma once
 
 namespace understudy::platform {
 
-// Arms the word for this process; until then in_fork_child() is false. False if the kernel cannot.
-bool arm_fork_sentinel();
-// True once in a fork child, until arm_fork_sentinel is called again.
+// Arms the word for this process and has the descriptors closed in children from now on.
+void arm_fork_sentinel();
+// True in a child, however it was made, until arm_fork_sentinel is called there.
 bool in_fork_child();
 
 // Fixed room: descriptors past it stay open in children.
 void close_in_fork_child(int descriptor);
 void forget_for_fork_child(int descriptor);
-// Called by the child: closes what its parent registered.
+// For a child that fork did not make: closes what its parent registered, if it still is that.
 void close_inherited_descriptors();
 
 }  // namespace understudy::platform

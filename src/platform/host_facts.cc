@@ -26,18 +26,19 @@ std::optional<uint64_t> number_in(const std::string& path) {
   return number;
 }
 
-// The line "Name:   123 kB" of /proc/meminfo, in bytes.
-uint64_t memory_line(const char* name) {
-  const std::optional<std::string> text = read_text_file("/proc/meminfo");
-  if (!text) return 0;
-  const size_t at = text->find(std::string(name) + ":");
-  uint64_t kilobytes = 0;
+// The number behind `name` in a file of names and numbers; 0 if it is not there.
+uint64_t number_behind(const std::string& path, const char* name) {
+  const std::optional<std::string> text = read_text_file(path);
+  const size_t at = text ? text->find(name) : std::string::npos;
+  uint64_t number = 0;
   if (at == std::string::npos ||
-      sscanf(text->c_str() + at + strlen(name) + 1, "%" SCNu64, &kilobytes) != 1) {
+      sscanf(text->c_str() + at + strlen(name), "%" SCNu64, &number) != 1) {
     return 0;
   }
-  return kilobytes * kKiB;
+  return number;
 }
+
+uint64_t memory_line(const char* name) { return number_behind("/proc/meminfo", name) * kKiB; }
 
 // The path behind "<controllers>:" in /proc/self/cgroup; "0::" is the unified hierarchy.
 std::optional<std::string> cgroup_path(const char* marker) {
@@ -57,7 +58,12 @@ uint64_t headroom_up_to_root(const std::string& mount, std::string path, const c
     const std::string folder = mount + (path == "/" ? "" : path) + "/";
     const std::optional<uint64_t> limit = number_in(folder + limit_file);
     const std::optional<uint64_t> usage = number_in(folder + usage_file);
-    if (limit && usage) headroom = std::min(headroom, *limit - std::min(*limit, *usage));
+    if (limit && usage) {
+      // Cached files count as used, but give way.
+      const uint64_t cached = number_behind(folder + "memory.stat", "\ninactive_file ");
+      const uint64_t used = *usage - std::min(*usage, cached);
+      headroom = std::min(headroom, *limit - std::min(*limit, used));
+    }
     if (path.empty() || path == "/") return headroom;
     path.resize(path.rfind('/'));
   }
@@ -78,9 +84,9 @@ uint64_t cgroup_headroom() {
 
 }  // namespace
 
-uint64_t available_memory() { return std::min(memory_line("MemAvailable"), cgroup_headroom()); }
+uint64_t available_memory() { return std::min(memory_line("MemAvailable:"), cgroup_headroom()); }
 
-uint64_t total_memory() { return memory_line("MemTotal"); }
+uint64_t total_memory() { return memory_line("MemTotal:"); }
 
 bool has_hugetlb_pool(uint64_t page_size) {
   const std::string folder =
@@ -94,6 +100,12 @@ bool numa_node_exists(uint64_t node) {
   if (access(folder.c_str(), F_OK) == 0) return true;
   // A kernel without NUMA has one node and no folder for it.
   return node == 0 && access("/sys/devices/system/node/node0", F_OK) != 0;
+}
+
+uint64_t available_memory_on_node(unsigned node) {
+  const std::string path = "/sys/devices/system/node/node" + std::to_string(node) + "/meminfo";
+  if (access(path.c_str(), F_OK) != 0) return available_memory();
+  return (number_behind(path, "MemFree:") + number_behind(path, "Inactive(file):")) * kKiB;
 }
 
 int32_t process_id() { return getpid(); }

@@ -16,6 +16,7 @@ uint64_t total_memory();
 bool has_hugetlb_pool(uint64_t page_size);
 
 bool numa_node_exists(uint64_t node);
+uint64_t available_memory_on_node(unsigned node);
 
 int32_t process_id();
 

@@ -2,6 +2,7 @@
 #include "platform/text_file.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -12,14 +13,24 @@
 
 namespace understudy::platform {
 
+namespace {
+// No configuration is that long, and no file of the kernel that is read here.
+constexpr size_t kMaxText = size_t{64} << 20;
+}  // namespace
+
 std::optional<std::string> read_text_file(const std::string& path) {
-  const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file.valid()) return std::nullopt;
+  // Without waiting: a pipe that nobody writes to would never open.
+  const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat status;
+  if (!file.valid() || fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
+    return std::nullopt;
+  }
   std::string text;
   std::array<char, 4096> buffer;
   while (true) {
     const ssize_t got = read(file.get(), buffer.data(), buffer.size());
     if (got == 0) return text;
+    if (text.size() > kMaxText) return std::nullopt;
     if (got > 0) {
       text.append(buffer.data(), static_cast<size_t>(got));
     } else if (errno != EINTR) {

@@ -6,7 +6,8 @@
 
 namespace understudy::platform {
 
-// The whole content of a regular or kernel file; nothing if it is missing, unreadable or a folder.
+// The whole content of a regular or kernel file; nothing if it is missing, unreadable, something
+// else, or absurdly long.
 std::optional<std::string> read_text_file(const std::string& path);
 
 // A variable of the environment; nothing if it is unset.

@@ -2,6 +2,7 @@
 #include "runtime/initialization.h"
 
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "platform/text_file.h"
 #include "runtime/config_value.h"
@@ -11,6 +12,7 @@ namespace understudy {
 namespace {
 
 using Json = nlohmann::json;
+constexpr int kMaxDepth = 32;
 
 // Numbers are written both as 0 and as "0".
 std::optional<uint64_t> number_of(const Json& value) {
@@ -49,8 +51,14 @@ Result<InitOptions> read_init_options(const char* path) {
   if (!text) {
     return Error::format(ErrorCode::kInvalidFile, "configPath %s cannot be read", path);
   }
-  const Json json = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object()) {
+  // Deep nesting has no meaning here, and taking it apart would need as deep a stack.
+  bool too_deep = false;
+  const auto within_depth = [&](int depth, Json::parse_event_t, Json&) {
+    too_deep = too_deep || depth > kMaxDepth;
+    return !too_deep;
+  };
+  const Json json = Json::parse(*text, within_depth, /*allow_exceptions=*/false);
+  if (too_deep || !json.is_object()) {
     return Error::format(ErrorCode::kInvalidArgument, "configPath %s is not a JSON object", path);
   }
   US_TRY(read_entries(json, path, options));
@@ -61,6 +69,8 @@ Result<InitOptions> read_init_options(const char* path) {
 
 Result<int32_t> Initialization::init(const InitOptions& options, const Caller& call) {
   std::vector<Callback> callbacks;
+  InitOptions previous_options;
+  bool was_initialized = false;
   {
     MutexLock lock(mutex_);
     if (ever_initialized_ && options.content != options_.content) {
@@ -75,14 +85,16 @@ Result<int32_t> Initialization::init(const InitOptions& options, const Caller& c
                            static_cast<unsigned long long>(uses_));
     }
     uses_ = 1;
-    ever_initialized_ = true;
-    options_ = options;
+    was_initialized = std::exchange(ever_initialized_, true);
+    previous_options = std::exchange(options_, options);
     callbacks = init_callbacks_;
   }
   for (const Callback& callback : callbacks) {
     if (const int32_t code = call(callback, options.text); code != 0) {
       MutexLock lock(mutex_);
       uses_ = 0;
+      ever_initialized_ = was_initialized;
+      options_ = previous_options;
       return code;
     }
   }

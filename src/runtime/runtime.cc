@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/runtime.h"
 
+#include <cstdio>
 #include <memory>
 #include <utility>
 
 #include "platform/fork_sentinel.h"
+#include "platform/loaded_library.h"
 #include "runtime/config.h"
+#include "runtime/process.h"
 
 namespace understudy {
 
 std::atomic<Runtime*> Runtime::current_{nullptr};
 
 Runtime::Runtime(Settings settings)
-    : settings_(std::move(settings)),
+    : process_(current_process_id()),
+      settings_(std::move(settings)),
       capacity_(settings_.devices, settings_.normal_memory,
                 settings_.memory - settings_.normal_memory),
       storages_(settings_),
@@ -23,25 +27,45 @@ Runtime::Runtime(Settings settings)
 
 bool Runtime::platform_forked() { return platform::in_fork_child(); }
 
+namespace {
+
+// Programs then have two sets of devices without knowing it: say so where it is seen.
+Result<void> refuse_second_copy() {
+  const auto copies = platform::second_copy_of_this_library();
+  if (!copies) return {};
+  const Error error = Error::format(ErrorCode::kInternal,
+                                    "the process has loaded two copies of the library, %s and %s",
+                                    copies->own.c_str(), copies->other.c_str());
+  static std::atomic<bool> said{false};
+  if (!said.exchange(true)) fprintf(stderr, "understudy: %s\n", error.text());
+  return error;
+}
+
+}  // namespace
+
 Result<Runtime*> Runtime::make_instance() {
   Runtime* known = current_.load(std::memory_order_acquire);
+  if (known != nullptr && known->process_ == current_process_id()) {
+    platform::arm_fork_sentinel();  // another thread of the child is about to
+    return known;
+  }
   if (known != nullptr) {
     // A fork child: the parent's runtime is a picture of a moment, with locks that nobody will
     // release and windows that were not inherited. Leave it where it is.
     platform::close_inherited_descriptors();
     thread_state() = {};
   }
+  US_TRY(refuse_second_copy());
   US_TRY_ASSIGN(Settings settings, read_settings());
   std::unique_ptr<Runtime> fresh(new Runtime(std::move(settings)));
-  platform::arm_fork_sentinel();
   if (!current_.compare_exchange_strong(known, fresh.get(), std::memory_order_acq_rel)) {
     return known;  // another thread was first
   }
+  platform::arm_fork_sentinel();
   return fresh.release();
 }
 
-Result<void> Runtime::require(Feature feature) const {
-  if (settings_.product.has(feature)) return {};
+Error Runtime::missing_feature() const {
   return Error::format(ErrorCode::kNotSupported, "product %s (%s) does not have this function",
                        settings_.product.key.data(), settings_.soc_name.c_str());
 }

@@ -27,16 +27,17 @@ class Runtime {
  public:
   // The process's runtime. Fails while the configuration is wrong, and tries again then.
   static Result<Runtime*> instance() {
-    Runtime* runtime = current_.load(std::memory_order_acquire);
-    if (runtime != nullptr && !platform_forked()) [[likely]]
+    Runtime* const runtime = existing();
+    if (runtime != nullptr) [[likely]] {
       return runtime;
+    }
     return make_instance();
   }
 
   // The same without making one: null before the first call that needs it.
   static Runtime* existing() {
-    Runtime* runtime = current_.load(std::memory_order_acquire);
-    return runtime != nullptr && !platform_forked() ? runtime : nullptr;
+    // In this order: whoever sees the sentinel armed sees the runtime that goes with it.
+    return platform_forked() ? nullptr : current_.load(std::memory_order_acquire);
   }
 
   const Settings& settings() const { return settings_; }
@@ -49,7 +50,11 @@ class Runtime {
   Initialization& initialization() { return initialization_; }
 
   // Refuses what the product lacks.
-  Result<void> require(Feature feature) const;
+  Result<void> require(Feature feature) const {
+    if (settings_.product.has(feature)) [[likely]]
+      return {};
+    return missing_feature();
+  }
   // The calling thread's context. Adopts the default device of aclInit where there is none.
   Result<ContextReference> current_context();
 
@@ -63,9 +68,11 @@ class Runtime {
   explicit Runtime(Settings settings);
   static bool platform_forked();
   static Result<Runtime*> make_instance();
+  Error missing_feature() const;
 
   static std::atomic<Runtime*> current_;
 
+  const int32_t process_;  // whose runtime it is
   const Settings settings_;
   LocalCapacity capacity_;
   StorageSet storages_;

@@ -70,8 +70,8 @@ void expect_segment_fills_the_device(size_t block_size, aclrtMemAttr attribute) 
     EXPECT_EQ(segment.block_count(), room / block_size);
 
     const size_t last_border = segment.size() - block_size;
-    for (const size_t offset : {size_t{0}, block_size - kPage / 2, last_border - kPage / 2,
-                                segment.size() - kPage}) {
+    for (const size_t offset :
+         {size_t{0}, block_size - kPage / 2, last_border - kPage / 2, segment.size() - kPage}) {
       SCOPED_TRACE(offset);
       const std::vector<uint8_t> bytes = pattern(kPage, static_cast<uint8_t>(offset / kPage));
       copy_in(at(segment.base(), offset), bytes);
@@ -158,8 +158,8 @@ TEST_F(ClientPattern, CLIENT_07_GranularityThenRoundedBlockMappedWhole) {
   const MemoryFigures before = memory_figures();
   aclrtPhysicalMemProp property = block_property();
   size_t granularity = 0;
-  ASSERT_SUCCESS(aclrtMemGetAllocationGranularity(
-      &property, ACL_RT_MEM_ALLOC_GRANULARITY_MINIMUM, &granularity));
+  ASSERT_SUCCESS(aclrtMemGetAllocationGranularity(&property, ACL_RT_MEM_ALLOC_GRANULARITY_MINIMUM,
+                                                  &granularity));
   ASSERT_GT(granularity, size_t{0});
 
   for (const size_t wanted : {size_t{1}, granularity - 1, granularity, 5 * kMiB + 12345}) {

@@ -31,10 +31,8 @@ TEST_F(MemcpyArguments, COPY_01_ZeroBytesSucceedBeforeAnyOtherCheck) {
 }
 
 TEST_F(MemcpyArguments, COPY_01_ZeroBytesNeedNoContext) {
-  on_bare_thread([] {
-    EXPECT_SUCCESS(
-        aclrtMemcpy(nullptr, 0, nullptr, 0, enum_value<aclrtMemcpyKind>(-1)));
-  });
+  on_bare_thread(
+      [] { EXPECT_SUCCESS(aclrtMemcpy(nullptr, 0, nullptr, 0, enum_value<aclrtMemcpyKind>(-1))); });
 }
 
 TEST_F(MemcpyArguments, COPY_02_NullPointerIsRefused) {

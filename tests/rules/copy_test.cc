@@ -55,8 +55,8 @@ TEST_F(Memcpy, COPY_07_CopyIsCompleteOnReturn) {
   std::fill(host.begin(), host.end(), uint8_t{0});
   EXPECT_TRUE(copy_out(block.data(), block.size()) == pattern(block.size(), 21));
 
-  EXPECT_SUCCESS(aclrtMemcpy(host.data(), host.size(), block.data(), block.size(),
-                             ACL_MEMCPY_DEVICE_TO_HOST));
+  EXPECT_SUCCESS(
+      aclrtMemcpy(host.data(), host.size(), block.data(), block.size(), ACL_MEMCPY_DEVICE_TO_HOST));
   EXPECT_SUCCESS(aclrtMemset(block.data(), block.size(), 0, block.size()));
   EXPECT_TRUE(host == pattern(block.size(), 21));
 }
@@ -87,9 +87,9 @@ TEST_F(Memcpy, COPY_09_AllKindsOfMemoryMayBeCombined) {
                                       LiveMapping(kGranule, host_property())};
   std::vector<uint8_t> buffers[2] = {std::vector<uint8_t>(kPage), std::vector<uint8_t>(kPage)};
   const std::vector<Place> places = {
-      {"device", device_blocks[0].data(), false},  {"device 2", device_blocks[1].data(), false},
-      {"pinned", host_blocks[0].data(), true},     {"pinned 2", host_blocks[1].data(), true},
-      {"ordinary", buffers[0].data(), true},       {"ordinary 2", buffers[1].data(), true},
+      {"device", device_blocks[0].data(), false}, {"device 2", device_blocks[1].data(), false},
+      {"pinned", host_blocks[0].data(), true},    {"pinned 2", host_blocks[1].data(), true},
+      {"ordinary", buffers[0].data(), true},      {"ordinary 2", buffers[1].data(), true},
   };
   uint8_t seed = 1;
   for (const Place& from : places) {
@@ -113,15 +113,15 @@ TEST_F(Memcpy, COPY_11_AnyByteAddressAndLengthIsValidOnBothSides) {
   struct Piece {
     size_t to, from, count;
   };
-  const Piece pieces[] = {{0, 1, 1},        {1, 0, 1},         {3, 5, 7},
-                          {63, 62, 65},     {4095, 4093, 2},   {4093, 1, 4099},
-                          {8191, 4097, 33}, {17, 8190, 8193},  {kFrame - 1, kFrame - 1, 1}};
+  const Piece pieces[] = {{0, 1, 1},        {1, 0, 1},        {3, 5, 7},
+                          {63, 62, 65},     {4095, 4093, 2},  {4093, 1, 4099},
+                          {8191, 4097, 33}, {17, 8190, 8193}, {kFrame - 1, kFrame - 1, 1}};
   for (const Place& source : sources) {
     for (const Place& target : targets) {
       for (const Piece& piece : pieces) {
-        SCOPED_TRACE(testing::Message() << source.name << " + " << piece.from << " to "
-                                        << target.name << " + " << piece.to << ", " << piece.count
-                                        << " bytes");
+        SCOPED_TRACE(testing::Message()
+                     << source.name << " + " << piece.from << " to " << target.name << " + "
+                     << piece.to << ", " << piece.count << " bytes");
         const std::vector<uint8_t> from = pattern(kFrame, 31);
         std::vector<uint8_t> expected = pattern(kFrame, 77);
         store(source, from);
@@ -144,8 +144,7 @@ void copy_from_device_0_to_device_1() {
                         block_property(ACL_MEM_P2P_HUGE, ACL_MEM_LOCATION_TYPE_DEVICE, 1));
   ASSERT_SUCCESS(aclrtSetDevice(0));
   copy_in(near.data(), pattern(kPage, 41));
-  EXPECT_SUCCESS(
-      aclrtMemcpy(far.data(), kPage, near.data(), kPage, ACL_MEMCPY_DEVICE_TO_DEVICE));
+  EXPECT_SUCCESS(aclrtMemcpy(far.data(), kPage, near.data(), kPage, ACL_MEMCPY_DEVICE_TO_DEVICE));
   ASSERT_SUCCESS(aclrtSetDevice(1));
   EXPECT_TRUE(copy_out(far.data(), kPage) == pattern(kPage, 41));
 }
@@ -212,8 +211,8 @@ TEST_F(Memcpy, COPY_13_RangeWhoseEndOverflowsIsRefused) {
   const Bystander bystander;
   void* const device = bystander.mapping().at(kPage);
   std::vector<uint8_t> host = pattern(kPage, 56);
-  for (const size_t count : {SIZE_MAX, SIZE_MAX - kPage, size_t{0} - number(device),
-                             size_t{0} - number(device) + 1}) {
+  for (const size_t count :
+       {SIZE_MAX, SIZE_MAX - kPage, size_t{0} - number(device), size_t{0} - number(device) + 1}) {
     SCOPED_TRACE(count);
     EXPECT_FAILS(ACL_ERROR_RT_PARAM_INVALID,
                  aclrtMemcpy(device, SIZE_MAX, host.data(), count, ACL_MEMCPY_HOST_TO_DEVICE));
@@ -230,8 +229,7 @@ std::pair<void*, void*> touching_reservations() {
     void* first = nullptr;
     void* second = nullptr;
     if (aclrtReserveMemAddress(&first, kGranule, 0, address(base), 0) != ACL_SUCCESS) continue;
-    if (aclrtReserveMemAddress(&second, kGranule, 0, address(base + kGranule), 0) ==
-        ACL_SUCCESS) {
+    if (aclrtReserveMemAddress(&second, kGranule, 0, address(base + kGranule), 0) == ACL_SUCCESS) {
       return {first, second};
     }
     EXPECT_SUCCESS(aclrtReleaseMemAddress(first));

@@ -31,8 +31,8 @@ struct Outputs {
   Outputs() { memset(static_cast<void*>(this), 0x5a, sizeof *this); }
   bool untouched() const {
     const Outputs fresh;
-    return memcmp(static_cast<const void*>(this), static_cast<const void*>(&fresh),
-                  sizeof *this) == 0;
+    return memcmp(static_cast<const void*>(this), static_cast<const void*>(&fresh), sizeof *this) ==
+           0;
   }
 };
 
@@ -42,8 +42,10 @@ struct Refusal {
   std::function<aclError()> run;
 };
 
-#define US_REFUSAL(code, ...) \
-  Refusal { #__VA_ARGS__, (code), [=]() mutable { return __VA_ARGS__; } }
+#define US_REFUSAL(code, ...)                                   \
+  Refusal {                                                     \
+#__VA_ARGS__, (code), [=]() mutable { return __VA_ARGS__; } \
+  }
 
 // Calls that fail an outer check. `mapping` is a live one-granule mapping.
 std::vector<Refusal> outer_refusals(const LiveMapping& mapping, Outputs* out) {
@@ -85,10 +87,9 @@ std::vector<Refusal> outer_refusals(const LiveMapping& mapping, Outputs* out) {
       US_REFUSAL(kOuter, aclrtGetMemInfo(ACL_HBM_MEM, nullptr, &out->second_size)),
       US_REFUSAL(kOuter, aclrtPointerGetAttributes(nullptr, &out->attributes)),
       US_REFUSAL(kOuter, aclrtMemcpy(nullptr, 8, data, 8, ACL_MEMCPY_DEVICE_TO_HOST)),
+      US_REFUSAL(kOuter, aclrtMemcpy(out->bytes.data(), 8, nullptr, 8, ACL_MEMCPY_DEVICE_TO_HOST)),
       US_REFUSAL(kOuter,
-                 aclrtMemcpy(out->bytes.data(), 8, nullptr, 8, ACL_MEMCPY_DEVICE_TO_HOST)),
-      US_REFUSAL(kOuter, aclrtMemcpy(out->bytes.data(), 8, data, 8,
-                                     ACL_MEMCPY_INNER_DEVICE_TO_DEVICE)),
+                 aclrtMemcpy(out->bytes.data(), 8, data, 8, ACL_MEMCPY_INNER_DEVICE_TO_DEVICE)),
       US_REFUSAL(kOuter, aclrtMemset(nullptr, 8, 1, 8)),
   };
 }
@@ -121,8 +122,7 @@ std::vector<Refusal> inner_refusals(const LiveMapping& mapping, Outputs* out) {
       US_REFUSAL(kInner, aclrtFreePhysical(never_a_handle)),
       US_REFUSAL(kInner, aclrtReserveMemAddress(&out->range, kGranule, kGranule, nullptr, 0)),
       US_REFUSAL(kInner, aclrtReserveMemAddress(&out->range, kGranule, 0, data, 0)),
-      US_REFUSAL(kUnsupported,
-                 aclrtReserveMemAddressNoUCMemory(&out->range, kGiB, 0, nullptr, 0)),
+      US_REFUSAL(kUnsupported, aclrtReserveMemAddressNoUCMemory(&out->range, kGiB, 0, nullptr, 0)),
       US_REFUSAL(kInner, aclrtReleaseMemAddress(data)),
       US_REFUSAL(kInner, aclrtReleaseMemAddress(inside)),
       US_REFUSAL(kInner, aclrtMapMem(data, kGranule, 0, handle, 0)),
@@ -135,14 +135,12 @@ std::vector<Refusal> inner_refusals(const LiveMapping& mapping, Outputs* out) {
       US_REFUSAL(kInner, aclrtMemSetAccess(data, kGranule, nullptr, 1)),
       US_REFUSAL(kInner, aclrtMemGetAccess(inside, &location, &out->flag)),
       US_REFUSAL(kInner, aclrtMemRetainAllocationHandle(inside, &out->handle)),
-      US_REFUSAL(kInner,
-                 aclrtMemGetAllocationPropertiesFromHandle(never_a_handle, &out->property)),
+      US_REFUSAL(kInner, aclrtMemGetAllocationPropertiesFromHandle(never_a_handle, &out->property)),
       US_REFUSAL(kInner, aclrtMemGetAddressRange(data, nullptr, nullptr)),
       US_REFUSAL(kUnsupported, aclrtMemMapSelectedLink(data, kGranule, data, 0)),
       US_REFUSAL(ACL_ERROR_RT_INVALID_MEMORY_TYPE,
                  aclrtGetMemInfo(no_such_kind, &out->first_size, &out->second_size)),
-      US_REFUSAL(kInner,
-                 aclrtMemcpy(out->bytes.data(), 8, data, 9, ACL_MEMCPY_DEVICE_TO_HOST)),
+      US_REFUSAL(kInner, aclrtMemcpy(out->bytes.data(), 8, data, 9, ACL_MEMCPY_DEVICE_TO_HOST)),
       US_REFUSAL(kInner, aclrtMemset(data, 8, 1, 9)),
   };
 }
@@ -199,8 +197,7 @@ TEST_F(GeneralRules, GEN_03_FunctionsThatNeedAContextSaySo) {
   on_bare_thread([data] {
     Outputs outputs;
     Outputs* const out = &outputs;
-    aclrtPhysicalMemProp numa =
-        block_property(ACL_MEM_HUGE, ACL_MEM_LOCATION_TYPE_HOST_NUMA, 0);
+    aclrtPhysicalMemProp numa = block_property(ACL_MEM_HUGE, ACL_MEM_LOCATION_TYPE_HOST_NUMA, 0);
     int32_t device = 77;
     int32_t* const device_out = &device;
     aclrtStream stream = out->range;

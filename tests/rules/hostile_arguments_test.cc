@@ -33,8 +33,10 @@ struct Attempt {
   std::function<aclError()> run;
 };
 
-#define US_TRY(expected, ...) \
-  Attempt { #__VA_ARGS__, (expected), [&] { return __VA_ARGS__; } }
+#define US_TRY(expected, ...)                             \
+  Attempt {                                               \
+#__VA_ARGS__, (expected), [&] { return __VA_ARGS__; } \
+  }
 
 void run_all(const std::vector<Attempt>& attempts, const Bystander& bystander) {
   for (const Attempt& attempt : attempts) {
@@ -287,8 +289,8 @@ TEST_F(HostileArguments, ImpossibleSizesOfMappingsAndCopies) {
 
 TEST_F(HostileArguments, ImpossibleDeviceIds) {
   const Bystander bystander;
-  for (const int32_t id : {-1, 8, 0x10000, std::numeric_limits<int32_t>::max(),
-                           std::numeric_limits<int32_t>::min()}) {
+  for (const int32_t id :
+       {-1, 8, 0x10000, std::numeric_limits<int32_t>::max(), std::numeric_limits<int32_t>::min()}) {
     SCOPED_TRACE(id);
     const auto unsigned_id = static_cast<uint32_t>(id);
     aclrtPhysicalMemProp property =

@@ -71,8 +71,7 @@ void append(std::vector<Value>& values, const std::vector<Value>& more) {
 // An invented number may happen to be a live object, which is no mistake then.
 void drop_live(std::vector<Value>& values, const std::vector<void*>& live) {
   std::erase_if(values, [&](const Value& value) {
-    return value.value == nullptr ||
-           std::find(live.begin(), live.end(), value.value) != live.end();
+    return value.value == nullptr || std::find(live.begin(), live.end(), value.value) != live.end();
   });
 }
 
@@ -88,9 +87,11 @@ TEST_F(HostileObjects, BlockHandlesThatAreNone) {
   ASSERT_SUCCESS(aclrtGetCurrentContext(&context));
   ASSERT_SUCCESS(aclrtCtxGetCurrentDefaultStream(&stream));
 
-  std::vector<Value> values = {{"a freed handle", freed},   {"the stack", &on_stack},
+  std::vector<Value> values = {{"a freed handle", freed},
+                               {"the stack", &on_stack},
                                {"a mapped address", bystander.mapping().data()},
-                               {"a reserved address", range}, {"a context", context},
+                               {"a reserved address", range},
+                               {"a context", context},
                                {"a stream", stream}};
   append(values, invented_numbers());
   append(values, ordinary_addresses());
@@ -138,8 +139,7 @@ void expect_no_object_at(void* hostile, aclrtDrvMemHandle block) {
   EXPECT_EQ(flag, 77u);
 
   void* range = mark;
-  EXPECT_FAILS(ACL_ERROR_RT_PARAM_INVALID,
-               aclrtReserveMemAddress(&range, kGranule, 0, hostile, 0));
+  EXPECT_FAILS(ACL_ERROR_RT_PARAM_INVALID, aclrtReserveMemAddress(&range, kGranule, 0, hostile, 0));
   EXPECT_FAILS(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
                aclrtReserveMemAddressNoUCMemory(&range, kGiB, 0, hostile, 0));
   EXPECT_EQ(range, mark);
@@ -167,12 +167,13 @@ TEST_F(HostileObjects, AddressesThatStartNothing) {
   ASSERT_SUCCESS(aclrtReleaseMemAddress(released));
   int on_stack = 0;
 
-  std::vector<Value> outside = {{"reserved, not aligned", at(reserved, kPage)},
-                                {"the end of a reservation's last page", at(reserved, 2 * kGranule - 1)},
-                                {"released", released},
-                                {"inside released", at(released, kGiB / 2)},
-                                {"a handle", mapping.handle()},
-                                {"the stack", &on_stack}};
+  std::vector<Value> outside = {
+      {"reserved, not aligned", at(reserved, kPage)},
+      {"the end of a reservation's last page", at(reserved, 2 * kGranule - 1)},
+      {"released", released},
+      {"inside released", at(released, kGiB / 2)},
+      {"a handle", mapping.handle()},
+      {"the stack", &on_stack}};
   append(outside, invented_numbers());
   append(outside, ordinary_addresses());
   drop_live(outside, {mapping.data(), reserved});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// aclrtGetMemInfo: arguments, which figures belong to which kind of memory, and how blocks move them.
+// aclrtGetMemInfo: arguments, which figures belong to which kind of memory, and how blocks move
+// them.
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -69,8 +70,8 @@ TEST_F(MemoryInfo, INFO_03_FiguresAreThoseOfTheCurrentDevice) {
   const MemoryFigures device_0 = memory_figures();
   ASSERT_SUCCESS(aclrtSetDevice(1));
   const size_t free_on_1 = free_bytes();
-  const aclrtDrvMemHandle block = create_block(
-      4 * kMiB, block_property(ACL_HBM_MEM_HUGE, ACL_MEM_LOCATION_TYPE_DEVICE, 1));
+  const aclrtDrvMemHandle block =
+      create_block(4 * kMiB, block_property(ACL_HBM_MEM_HUGE, ACL_MEM_LOCATION_TYPE_DEVICE, 1));
   EXPECT_EQ(free_bytes(), free_on_1 - 4 * kMiB);
   ASSERT_SUCCESS(aclrtSetDevice(0));
   EXPECT_EQ(memory_figures(), device_0);
@@ -85,8 +86,8 @@ TEST_F(MemoryInfo, INFO_03_FiguresFollowTheContextNotTheThread) {
   aclrtContext context = nullptr;
   ASSERT_SUCCESS(aclrtCreateContext(&context, 1));
   const size_t free_on_1 = free_bytes();
-  const aclrtDrvMemHandle block = create_block(
-      4 * kMiB, block_property(ACL_HBM_MEM_HUGE, ACL_MEM_LOCATION_TYPE_DEVICE, 1));
+  const aclrtDrvMemHandle block =
+      create_block(4 * kMiB, block_property(ACL_HBM_MEM_HUGE, ACL_MEM_LOCATION_TYPE_DEVICE, 1));
   on_bare_thread([&] {
     ASSERT_SUCCESS(aclrtSetCurrentContext(context));
     EXPECT_EQ(free_bytes(), free_on_1 - 4 * kMiB);
@@ -173,9 +174,9 @@ TEST(MemoryInfoOfDdrProduct, INFO_05_WholeIsHugePlusNormal) {
 
 void expect_general_forms_answer_as_hbm_forms() {
   const std::pair<aclrtMemAttr, aclrtMemAttr> pairs[] = {
-      {ACL_MEM_NORMAL, ACL_HBM_MEM_NORMAL},         {ACL_MEM_HUGE, ACL_HBM_MEM_HUGE},
-      {ACL_MEM_HUGE1G, ACL_HBM_MEM_HUGE1G},         {ACL_MEM_P2P_NORMAL, ACL_HBM_MEM_P2P_NORMAL},
-      {ACL_MEM_P2P_HUGE, ACL_HBM_MEM_P2P_HUGE},     {ACL_MEM_P2P_HUGE1G, ACL_HBM_MEM_P2P_HUGE1G},
+      {ACL_MEM_NORMAL, ACL_HBM_MEM_NORMAL},     {ACL_MEM_HUGE, ACL_HBM_MEM_HUGE},
+      {ACL_MEM_HUGE1G, ACL_HBM_MEM_HUGE1G},     {ACL_MEM_P2P_NORMAL, ACL_HBM_MEM_P2P_NORMAL},
+      {ACL_MEM_P2P_HUGE, ACL_HBM_MEM_P2P_HUGE}, {ACL_MEM_P2P_HUGE1G, ACL_HBM_MEM_P2P_HUGE1G},
   };
   for (const auto& [general, hbm] : pairs) {
     SCOPED_TRACE(general);

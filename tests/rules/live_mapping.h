@@ -63,8 +63,8 @@ class LiveMapping {
   const aclrtDrvMemHandle handle_;
 };
 
-// A mapping with known bytes, and the memory figures of its birth: nothing done elsewhere may change
-// either. Needs a current context.
+// A mapping with known bytes, and the memory figures of its birth: nothing done elsewhere may
+// change either. Needs a current context.
 class Bystander {
  public:
   explicit Bystander(uint8_t seed = 200) : first_(pattern(kPage, seed)), last_(first_) {

@@ -7,7 +7,6 @@
 
 #include <cstring>
 #include <fstream>
-#include <memory>
 #include <set>
 #include <sstream>
 

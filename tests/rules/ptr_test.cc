@@ -148,10 +148,10 @@ TEST_F(PointerAttributes, PTR_02_PTR_10_PageSizeIsThatOfTheAttribute) {
     size_t size;
     uint32_t page_size;
   } cases[] = {
-      {ACL_MEM_NORMAL, kGranule, 4096},         {ACL_MEM_P2P_NORMAL, kGranule, 4096},
-      {ACL_MEM_HUGE, kGranule, 2097152},        {ACL_MEM_P2P_HUGE, kGranule, 2097152},
-      {ACL_HBM_MEM_HUGE, kGranule, 2097152},    {ACL_HBM_MEM_NORMAL, kGranule, 2097152},
-      {ACL_HBM_MEM_HUGE1G, kGiB, 1073741824},   {ACL_MEM_HUGE1G, kGiB, 1073741824},
+      {ACL_MEM_NORMAL, kGranule, 4096},       {ACL_MEM_P2P_NORMAL, kGranule, 4096},
+      {ACL_MEM_HUGE, kGranule, 2097152},      {ACL_MEM_P2P_HUGE, kGranule, 2097152},
+      {ACL_HBM_MEM_HUGE, kGranule, 2097152},  {ACL_HBM_MEM_NORMAL, kGranule, 2097152},
+      {ACL_HBM_MEM_HUGE1G, kGiB, 1073741824}, {ACL_MEM_HUGE1G, kGiB, 1073741824},
   };
   for (const auto& expected : cases) {
     SCOPED_TRACE(expected.attribute);

@@ -61,9 +61,9 @@ TEST_F(Memset, SET_04_LowEightBitsFillExactlyTheFirstCountBytes) {
   const struct {
     int32_t value;
     size_t offset, count;
-  } cases[] = {{0, 0, 1},          {1, 1, 1},           {-1, 3, 7},
-               {256, 63, 66},      {0x1234, 4095, 2},   {0x7fffff80, 1, 8191},
-               {INT32_MIN, 17, 5}, {-256, 0, kPage},    {0x5a, kPage - 1, kPage + 2},
+  } cases[] = {{0, 0, 1},          {1, 1, 1},          {-1, 3, 7},
+               {256, 63, 66},      {0x1234, 4095, 2},  {0x7fffff80, 1, 8191},
+               {INT32_MIN, 17, 5}, {-256, 0, kPage},   {0x5a, kPage - 1, kPage + 2},
                {0xff, 0, kFrame},  {42, kFrame - 1, 1}};
   for (const auto& set : cases) {
     SCOPED_TRACE(testing::Message() << "value " << set.value << ", " << set.count
@@ -102,8 +102,7 @@ TEST_F(Memset, SET_05_DeviceMemoryIsSetOnReturn) {
     SCOPED_TRACE(attribute);
     const LiveMapping block(2 * kGranule, block_property(attribute));
     EXPECT_SUCCESS(aclrtMemset(block.data(), block.size(), 0x33, block.size()));
-    EXPECT_TRUE(copy_out(block.data(), block.size()) ==
-                std::vector<uint8_t>(block.size(), 0x33));
+    EXPECT_TRUE(copy_out(block.data(), block.size()) == std::vector<uint8_t>(block.size(), 0x33));
   }
 }
 
@@ -138,8 +137,8 @@ TEST_F(Memset, SET_06_OrdinaryHostMemoryIsSetToo) {
   EXPECT_SUCCESS(aclrtMemset(heap.data() + 1, kPage - 1, 0x55, kPage - 2));
   EXPECT_EQ(heap.front(), pattern(kPage, 14).front());
   EXPECT_EQ(heap.back(), pattern(kPage, 14).back());
-  EXPECT_TRUE(std::all_of(heap.begin() + 1, heap.end() - 1,
-                          [](uint8_t byte) { return byte == 0x55; }));
+  EXPECT_TRUE(
+      std::all_of(heap.begin() + 1, heap.end() - 1, [](uint8_t byte) { return byte == 0x55; }));
 
   std::array<uint8_t, 64> stack;
   stack.fill(1);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The host's limits: too little memory is 207001 and never a signal, large mappings stay out of core
-// dumps and forks, the CPU stays out of device memory.
+// The host's limits: too little memory is 207001 and never a signal, large mappings stay out of
+// core dumps and forks, the CPU stays out of device memory.
 #include <sys/wait.h>
 
 #include <algorithm>

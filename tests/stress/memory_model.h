@@ -88,8 +88,8 @@ class MemoryModel {
     if (reservation == nullptr) return kRefused;
     for (const auto& [other, mapping] : mappings_) {
       if (start < other + mapping.size && other < start + size) return kRefused;
-      const bool neighbour = other >= reservation->first &&
-                             other < reservation->first + reservation->second;
+      const bool neighbour =
+          other >= reservation->first && other < reservation->first + reservation->second;
       if (neighbour && mapping.block->home != block->second->home) return kRefused;
     }
     mappings_[start] = {size, block->second};

@@ -72,12 +72,10 @@ TEST_F(RacingCalls, OneOfTwoFreesOfAMappedBlockSucceeds) {
   expect_one_success_each_round({.prepare =
                                      [this] {
                                        block_ = create_block(kGranule);
-                                       EXPECT_SUCCESS(
-                                           aclrtMapMem(range_, kGranule, 0, block_, 0));
+                                       EXPECT_SUCCESS(aclrtMapMem(range_, kGranule, 0, block_, 0));
                                      },
                                  .call = [this](int) { return aclrtFreePhysical(block_); },
-                                 .settle =
-                                     [this](int) { EXPECT_SUCCESS(aclrtUnmapMem(range_)); }});
+                                 .settle = [this](int) { EXPECT_SUCCESS(aclrtUnmapMem(range_)); }});
   EXPECT_SUCCESS(aclrtReleaseMemAddress(range_));
 }
 

@@ -4,10 +4,9 @@
 // it; codes, answers, free memory and the bytes at both ends of every block must agree.
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
-#include <functional>
+#include <iterator>
+#include <optional>
 #include <random>
-#include <string>
 #include <vector>
 
 #include "rules/live_mapping.h"
@@ -44,14 +43,17 @@ class RandomRun {
   using Call = void (RandomRun::*)();
 
   void make_a_call() {
-    static constexpr Call kCalls[] = {
-        &RandomRun::create,       &RandomRun::create,     &RandomRun::free_any,
-        &RandomRun::reserve_some, &RandomRun::release_any, &RandomRun::map_fitting,
-        &RandomRun::map_fitting,  &RandomRun::map_any,    &RandomRun::map_any,
-        &RandomRun::unmap_any,    &RandomRun::retain_any, &RandomRun::write_any,
-        &RandomRun::write_any,    &RandomRun::set_any,    &RandomRun::read_any,
-        &RandomRun::read_any,     &RandomRun::copy_within, &RandomRun::ask_about_any,
-        &RandomRun::read_access_of_any};
+    static constexpr Call kCalls[] = {&RandomRun::create,        &RandomRun::create,
+                                      &RandomRun::free_any,      &RandomRun::free_any,
+                                      &RandomRun::free_any,      &RandomRun::reserve_some,
+                                      &RandomRun::release_any,   &RandomRun::map_fitting,
+                                      &RandomRun::map_fitting,   &RandomRun::map_fitting,
+                                      &RandomRun::map_any,       &RandomRun::unmap_any,
+                                      &RandomRun::unmap_any,     &RandomRun::retain_any,
+                                      &RandomRun::write_any,     &RandomRun::write_any,
+                                      &RandomRun::set_any,       &RandomRun::read_any,
+                                      &RandomRun::read_any,      &RandomRun::copy_within,
+                                      &RandomRun::ask_about_any, &RandomRun::read_access_of_any};
     (this->*kCalls[pick(std::size(kCalls))])();
   }
 
@@ -59,6 +61,10 @@ class RandomRun {
 
   size_t pick(size_t count) { return std::uniform_int_distribution<size_t>(0, count - 1)(random_); }
   bool one_in(size_t count) { return pick(count) == 0; }
+  template <typename Objects>
+  auto one_of(const Objects& objects) {
+    return std::next(objects.begin(), static_cast<ptrdiff_t>(pick(objects.size())));
+  }
 
   static void remember(std::vector<uint64_t>& objects, uint64_t object) {
     if (objects.size() == kRememberedObjects) objects.erase(objects.begin());
@@ -71,6 +77,12 @@ class RandomRun {
     return handles_[pick(handles_.size())];
   }
 
+  // A handle of a living block, though perhaps freed already, half of the time.
+  uint64_t likely_handle() {
+    const auto& blocks = model_.blocks();
+    return blocks.empty() || one_in(2) ? any_handle() : one_of(blocks)->first;
+  }
+
   // An address in or near a range that was reserved at some time: mostly at a granule.
   uint64_t any_place() {
     if (places_.empty()) return number(this) / kGranule * kGranule;
@@ -78,11 +90,18 @@ class RandomRun {
     return one_in(12) ? granule + kPage : granule;
   }
 
+  // A granule of a live reservation half of the time.
+  uint64_t likely_place() {
+    const auto& reservations = model_.reservations();
+    if (reservations.empty() || one_in(2)) return any_place();
+    const auto& [start, size] = *one_of(reservations);
+    return start + pick(size / kGranule) * kGranule;
+  }
+
   // The start of a live mapping half of the time.
   uint64_t likely_mapping() {
     const auto& mappings = model_.mappings();
-    if (mappings.empty() || one_in(2)) return any_place();
-    return std::next(mappings.begin(), static_cast<ptrdiff_t>(pick(mappings.size())))->first;
+    return mappings.empty() || one_in(2) ? any_place() : one_of(mappings)->first;
   }
 
   // Where copies go: within live reservations, as an address of none may be plain host memory. In
@@ -94,8 +113,7 @@ class RandomRun {
   std::optional<Range> some_range() {
     const auto& mappings = model_.mappings();
     if (mappings.empty()) return std::nullopt;
-    const auto& [start, mapping] =
-        *std::next(mappings.begin(), static_cast<ptrdiff_t>(pick(mappings.size())));
+    const auto& [start, mapping] = *one_of(mappings);
     // The current context is device 0's, and only copies of its memory and the host's are modelled.
     if (mapping.block->home == Home::kDevice1) return std::nullopt;
     const uint64_t end = start + mapping.size;
@@ -131,7 +149,7 @@ class RandomRun {
     remember(handles_, number(handle));
   }
 
-  void free_any() { free_handle(any_handle()); }
+  void free_any() { free_handle(likely_handle()); }
   void free_handle(uint64_t handle) {
     expect_equal(model_.free_block(handle), aclrtFreePhysical(address(handle)), "free");
   }
@@ -160,9 +178,8 @@ class RandomRun {
   void map_fitting() {
     const auto& blocks = model_.blocks();
     if (blocks.empty()) return;
-    const auto& block =
-        *std::next(blocks.begin(), static_cast<ptrdiff_t>(pick(blocks.size())))->second;
-    map_at(any_place(), block.size, block.handle);
+    const MemoryModel::Block& block = *one_of(blocks)->second;
+    map_at(likely_place(), block.size, block.handle);
   }
   void map_at(uint64_t start, size_t size, uint64_t handle) {
     expect_equal(model_.map(start, size, handle),
@@ -272,7 +289,8 @@ class RandomRun {
   bool matches(uint64_t start, const std::vector<uint8_t>& bytes) {
     for (size_t i = 0; i < bytes.size(); ++i) {
       const MemoryModel::Byte byte = model_.byte_at(start + i);
-      if (byte.page != nullptr && *byte.page && (**byte.page)[byte.offset] != bytes[i]) return false;
+      if (byte.page != nullptr && *byte.page && (**byte.page)[byte.offset] != bytes[i])
+        return false;
     }
     return true;
   }
@@ -282,8 +300,9 @@ class RandomRun {
   template <typename Value>
   bool expect_equal(const Value& expected, const Value& actual, const char* what) {
     if (expected == actual) return true;
-    ADD_FAILURE() << what << " differs at step " << step_ << " of seed " << seed_ << ": the model says "
-                  << expected << ", the library " << actual << "; " << recent_error();
+    ADD_FAILURE() << what << " differs at step " << step_ << " of seed " << seed_
+                  << ": the model says " << expected << ", the library " << actual << "; "
+                  << recent_error();
     return false;
   }
 

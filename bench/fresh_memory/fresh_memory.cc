@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What does it cost to get memory that was never used and to set every byte of it? Against a new
+// memory file of 4 KiB pages. Nothing is freed before the end, else the next block would be warm.
+#include <sys/mman.h>
+
+#include <cstring>
+#include <memory>
+
+#include "support/device.h"
+#include "support/fail.h"
+#include "support/measure.h"
+#include "support/raw_memory.h"
+#include "support/report.h"
+
+namespace {
+
+using namespace bench;
+
+// In a virtual machine, memory that was not used for long is not there and takes milliseconds per
+// 2 MiB to come back, which says nothing about either side: both shall find it there.
+void fetch_memory_from_host(size_t size) {
+  void* const memory = mmap(nullptr, size, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  require(memory != MAP_FAILED, "mmap");
+  (void)madvise(memory, size, MADV_HUGEPAGE);
+  memset(memory, 1, size);
+  require(munmap(memory, size) == 0, "munmap");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const Report report("fresh_memory", argc, argv);
+  const size_t size = 10 * kGranule;
+  const unsigned repetitions = report.full_or_smoke(21U, 1U);
+  start_device();
+  fetch_memory_from_host(2 * size * (repetitions + 1));
+  std::byte* place = reserve_addresses(size * (repetitions + 1));
+  std::byte* raw_place = raw_reserve(size * (repetitions + 1));
+  std::vector<std::unique_ptr<RawFile>> files;
+
+  const auto fresh = [&] {
+    const Stopwatch time;
+    map_block(place, size, create_block(size));
+    check(aclrtMemset(place, size, 1, size));
+    const double nanoseconds = time.nanoseconds();
+    place += size;
+    return nanoseconds;
+  };
+  const auto raw_fresh = [&] {
+    const Stopwatch time;
+    files.push_back(std::make_unique<RawFile>(size));
+    files.back()->map_over(raw_place);
+    require(madvise(raw_place, size, MADV_NOHUGEPAGE) == 0, "madvise");
+    memset(raw_place, 1, size);
+    const double nanoseconds = time.nanoseconds();
+    raw_place += size;
+    return nanoseconds;
+  };
+  const std::vector<double> times = medians(repetitions, {fresh, raw_fresh});
+  report.add({"20 MiB", kMilliseconds, times[0] / 1e6, times[1] / 1e6, {.at_least_better = 3}});
+  // As much as all repetitions together, so none of them got memory of another.
+  report.note("%s", pages_in_use().c_str());
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What only the software NPU can tell. Everything else in include/acl exists on a real device as
+ * well; a program that is to run on both looks these functions up at run time, or declares them
+ * weak, and does without them where they are missing.
+ */
+#ifndef ACL_ACL_UNDERSTUDY_H_
+#define ACL_ACL_UNDERSTUDY_H_
+
+#include <stdint.h>
+
+#include "acl_base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Host memory behind the memory of a device, in bytes, by the pages it is made of. */
+typedef struct aclUnderstudyBacking {
+  uint64_t smallPages;   /* 4 KiB pages */
+  uint64_t collapsed;    /* 2 MiB pages, got without a hugetlb pool */
+  uint64_t hugetlb2m;    /* 2 MiB pages of the host's hugetlb pool */
+  uint64_t hugetlb1g;    /* 1 GiB pages of the host's hugetlb pool */
+  uint64_t recyclable;   /* the part of all this that no block uses at the moment */
+  uint64_t processTotal; /* what this process has taken for all devices and host blocks */
+  uint64_t reserved[10];
+} aclUnderstudyBacking;
+
+/* Tells what this process has put behind a device's memory so far. Untouched memory costs nothing
+ * and is not in it. */
+ACL_FUNC_VISIBILITY aclError aclUnderstudyGetBacking(int32_t deviceId,
+                                                     aclUnderstudyBacking* backing);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* ACL_ACL_UNDERSTUDY_H_ */

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/thread_shard.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <set>
+
+#include "unit/run_on_threads.h"
+
+namespace understudy {
+namespace {
+
+TEST(ThreadShard, StaysTheSameForAThread) { EXPECT_EQ(thread_shard(), thread_shard()); }
+
+TEST(ThreadShard, SixteenThreadsInARowNeverMeet) {
+  std::array<unsigned, kShards> shards{};
+  run_on_threads(kShards, [&](int i) { shards[static_cast<size_t>(i)] = thread_shard(); });
+  const std::set<unsigned> distinct(shards.begin(), shards.end());
+  EXPECT_EQ(distinct.size(), kShards);
+  EXPECT_EQ(*distinct.rbegin(), kShards - 1);
+}
+
+}  // namespace
+}  // namespace understudy

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/capacity.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+#include "unit/run_on_threads.h"
+
+namespace understudy {
+namespace {
+
+constexpr auto kNormal = PageKind::kNormal;
+constexpr auto kHuge = PageKind::kHuge;
+constexpr auto kGiant = PageKind::kGiant;
+
+uint64_t free_of(const LocalCapacity& capacity, unsigned device, PageKind kind) {
+  return capacity.figures(device, kind).free;
+}
+
+TEST(Capacity, BeginsWithEverythingFree) {
+  const LocalCapacity capacity(2, 4 * kMiB, 10 * kMiB);
+  for (const unsigned device : {0u, 1u}) {
+    EXPECT_EQ(capacity.figures(device, kNormal).free, 4 * kMiB);
+    EXPECT_EQ(capacity.figures(device, kNormal).total, 4 * kMiB);
+    EXPECT_EQ(capacity.figures(device, kHuge).free, 10 * kMiB);
+    EXPECT_EQ(capacity.figures(device, kHuge).total, 10 * kMiB);
+  }
+}
+
+TEST(Capacity, ChargeTakesFromOnePoolOfOneDevice) {
+  LocalCapacity capacity(2, 4 * kMiB, 10 * kMiB);
+  ASSERT_TRUE(capacity.charge(1, kHuge, 2 * kMiB));
+  EXPECT_EQ(free_of(capacity, 1, kHuge), 8 * kMiB);
+  EXPECT_EQ(capacity.figures(1, kHuge).total, 10 * kMiB);
+  EXPECT_EQ(free_of(capacity, 1, kNormal), 4 * kMiB);
+  EXPECT_EQ(free_of(capacity, 0, kHuge), 10 * kMiB);
+  capacity.credit(1, kHuge, 2 * kMiB);
+  EXPECT_EQ(free_of(capacity, 1, kHuge), 10 * kMiB);
+}
+
+TEST(Capacity, ChargeBeyondWhatIsFreeTakesNothing) {
+  LocalCapacity capacity(1, 4 * kMiB, 10 * kMiB);
+  EXPECT_FALSE(capacity.charge(0, kHuge, 10 * kMiB + 1));
+  EXPECT_FALSE(capacity.charge(0, kHuge, UINT64_MAX));
+  ASSERT_TRUE(capacity.charge(0, kHuge, 8 * kMiB));
+  EXPECT_FALSE(capacity.charge(0, kHuge, 3 * kMiB));
+  EXPECT_FALSE(capacity.charge(0, kHuge, UINT64_MAX - 8 * kMiB + 1));
+  EXPECT_EQ(free_of(capacity, 0, kHuge), 2 * kMiB);
+  EXPECT_TRUE(capacity.charge(0, kHuge, 2 * kMiB));
+  EXPECT_EQ(free_of(capacity, 0, kHuge), 0u);
+  EXPECT_FALSE(capacity.charge(0, kHuge, 1));
+}
+
+TEST(Capacity, GiantPagesAreWholeGibibytesOfTheHugePool) {
+  LocalCapacity capacity(1, kGiB, 3 * kGiB + 512 * kMiB);
+  EXPECT_EQ(capacity.figures(0, kGiant).free, 3 * kGiB);
+  EXPECT_EQ(capacity.figures(0, kGiant).total, 3 * kGiB);
+  ASSERT_TRUE(capacity.charge(0, kGiant, kGiB));
+  EXPECT_EQ(free_of(capacity, 0, kHuge), 2 * kGiB + 512 * kMiB);
+  EXPECT_EQ(free_of(capacity, 0, kGiant), 2 * kGiB);
+  // The half GiB beside the whole ones costs no giant page, one huge page more does.
+  ASSERT_TRUE(capacity.charge(0, kHuge, 512 * kMiB));
+  EXPECT_EQ(free_of(capacity, 0, kGiant), 2 * kGiB);
+  ASSERT_TRUE(capacity.charge(0, kHuge, 2 * kMiB));
+  EXPECT_EQ(free_of(capacity, 0, kGiant), kGiB);
+  EXPECT_EQ(free_of(capacity, 0, kNormal), kGiB);
+}
+
+TEST(Capacity, DeviceWithoutAPoolGivesNothingFromIt) {
+  LocalCapacity capacity(1, 0, 10 * kMiB);
+  EXPECT_FALSE(capacity.charge(0, kNormal, kNormalPage));
+  EXPECT_EQ(capacity.figures(0, kNormal).total, 0u);
+}
+
+TEST(Capacity, StaysExactWithManyThreads) {
+  constexpr uint64_t kPages = 64;
+  LocalCapacity capacity(1, 0, kPages * kHugePage);
+  std::atomic<uint64_t> held{0};
+  std::atomic<uint64_t> most_held{0};
+  run_on_threads(4, [&](int) {
+    // Together they want twice of what there is, so that charges fail all the time.
+    for (int round = 0; round < 200; ++round) {
+      uint64_t mine = 0;
+      for (uint64_t i = 0; i < kPages / 2; ++i) {
+        if (!capacity.charge(0, kHuge, kHugePage)) continue;
+        ++mine;
+        const uint64_t now = ++held;
+        uint64_t most = most_held.load();
+        while (now > most && !most_held.compare_exchange_weak(most, now)) {
+        }
+      }
+      held -= mine;
+      capacity.credit(0, kHuge, mine * kHugePage);
+    }
+  });
+  EXPECT_LE(most_held.load(), kPages);
+  EXPECT_EQ(free_of(capacity, 0, kHuge), kPages * kHugePage);
+}
+
+TEST(Capacity, ThreadsTogetherGetExactlyWhatThereIs) {
+  constexpr uint64_t kPages = 1000;
+  LocalCapacity capacity(1, 0, kPages * kHugePage);
+  std::atomic<uint64_t> granted{0};
+  run_on_threads(4, [&](int) {
+    while (capacity.charge(0, kHuge, kHugePage)) ++granted;
+  });
+  EXPECT_EQ(granted, kPages);
+  EXPECT_EQ(free_of(capacity, 0, kHuge), 0u);
+}
+
+TEST(CapacityDeathTest, MoreCreditThanChargeIsOurOwnFault) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  LocalCapacity capacity(1, 0, 10 * kMiB);
+  ASSERT_TRUE(capacity.charge(0, kHuge, 2 * kMiB));
+  EXPECT_DEATH(capacity.credit(0, kHuge, 4 * kMiB), "credited 2097152 bytes more");
+}
+
+TEST(PageKind, SizesAreThoseOfTheDevice) {
+  EXPECT_EQ(page_size(kNormal), 4 * kKiB);
+  EXPECT_EQ(page_size(kHuge), 2 * kMiB);
+  EXPECT_EQ(page_size(kGiant), kGiB);
+}
+
+}  // namespace
+}  // namespace understudy

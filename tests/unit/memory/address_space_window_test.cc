@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Mappings that the CPU may look through: the store is really mapped at the address.
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <cstdint>
+
+#include "memory/address_space.h"
+#include "platform/address_window.h"
+#include "unit/memory/memory_rig.h"
+#include "unit/platform/mapped_bytes.h"
+#include "unit/platform/planned_fault.h"
+
+namespace understudy {
+namespace {
+
+using platform::cpu_can_read;
+using platform::PlannedFault;
+using platform::SystemCall;
+
+class WindowTest : public testing::Test {
+ protected:
+  WindowTest() : base_(rig_.reserve(2 * kGranule)) {
+    EXPECT_TRUE(platform::is_mapped(base_)) << "the host does not hold the range";
+  }
+  static uint8_t* bytes_at(VirtualAddress address) {
+    return static_cast<uint8_t*>(to_pointer(address));
+  }
+  Result<void> grant_host() {
+    const Location host[] = {kHostLocation};
+    return rig_.space.grant({base_, kGranule}, host);
+  }
+
+  MemoryRig rig_;
+  const VirtualAddress base_;
+};
+
+TEST_F(WindowTest, DeviceMemoryIsNotReadableByTheCpuUntilTheHostIsGranted) {
+  rig_.map_fresh(base_);
+  ASSERT_TRUE(is_ok(rig_.transfer.set(base_, 0x31, 16, 0)));
+  EXPECT_FALSE(cpu_can_read(base_));
+  ASSERT_TRUE(is_ok(grant_host()));
+  EXPECT_TRUE(value_of(rig_.space.has_access(base_, kHostLocation)));
+  EXPECT_EQ(bytes_at(base_)[15], 0x31);
+  bytes_at(base_)[3] = 0x32;
+  EXPECT_EQ(rig_.byte_at(base_ + 3), 0x32);
+}
+
+TEST_F(WindowTest, GrantGetsAllMemoryFirstSoThatNoTouchRaisesASignal) {
+  rig_.map_fresh(base_);
+  EXPECT_EQ(rig_.host_bytes(), 0u);
+  ASSERT_TRUE(is_ok(grant_host()));
+  EXPECT_EQ(rig_.host_bytes(), kGranule);
+  EXPECT_EQ(bytes_at(base_)[kGranule - 1], 0);
+}
+
+TEST_F(WindowTest, UnmapTakesTheWindowAwayAndKeepsTheAddresses) {
+  rig_.map_fresh(base_);
+  ASSERT_TRUE(is_ok(grant_host()));
+  ASSERT_TRUE(is_ok(rig_.space.unmap(base_)));
+  EXPECT_FALSE(cpu_can_read(base_));
+  EXPECT_TRUE(platform::is_mapped(base_));
+  ASSERT_TRUE(is_ok(rig_.space.release(base_)));
+  EXPECT_FALSE(platform::is_mapped(base_));
+}
+
+TEST_F(WindowTest, NextMappingAtTheAddressHasNoWindowOfItsOwn) {
+  rig_.map_fresh(base_);
+  ASSERT_TRUE(is_ok(grant_host()));
+  ASSERT_TRUE(is_ok(rig_.space.unmap(base_)));
+  rig_.map_fresh(base_);
+  EXPECT_FALSE(cpu_can_read(base_));
+  EXPECT_FALSE(value_of(rig_.space.has_access(base_, kHostLocation)));
+}
+
+TEST_F(WindowTest, HostMemoryAndPermittedHostAccessHaveAWindowFromTheStart) {
+  rig_.map_fresh(base_, kGranule, kHostLocation);
+  EXPECT_TRUE(cpu_can_read(base_));
+
+  Settings settings = rig_settings();
+  settings.host_access = HostAccess::kAllow;
+  MemoryRig allowing(settings);
+  const VirtualAddress base = allowing.reserve(2 * kGranule);
+  allowing.map_fresh(base);
+  EXPECT_TRUE(cpu_can_read(base));
+  ASSERT_TRUE(
+      is_ok(allowing.map(base + kGranule, kGranule, allowing.create(), InitialAccess::kNone)));
+  EXPECT_FALSE(cpu_can_read(base + kGranule));
+}
+
+TEST_F(WindowTest, WindowThatCannotBeCoveredIsClosedAndCountsAsUnmapped) {
+  rig_.map_fresh(base_);
+  ASSERT_TRUE(is_ok(rig_.transfer.set(base_, 0x44, 8, 0)));
+  ASSERT_TRUE(is_ok(grant_host()));
+  {
+    const PlannedFault fault(SystemCall::kUnmap, 1, ENOMEM);
+    EXPECT_TRUE(is_ok(rig_.space.unmap(base_)));
+    EXPECT_TRUE(fault.happened());
+  }
+  EXPECT_FALSE(cpu_can_read(base_));
+  EXPECT_FALSE(rig_.space.find(base_));
+  EXPECT_EQ(rig_.charged(), 0u);
+  EXPECT_EQ(rig_.host_bytes_in_use(), 0u);
+
+  // The next mapping there shows its own bytes, to the device and to the CPU.
+  rig_.map_fresh(base_);
+  EXPECT_FALSE(cpu_can_read(base_));
+  EXPECT_EQ(rig_.byte_at(base_), 0);
+  ASSERT_TRUE(is_ok(rig_.transfer.set(base_, 0x45, 8, 0)));
+  ASSERT_TRUE(is_ok(grant_host()));
+  EXPECT_EQ(bytes_at(base_)[0], 0x45);
+  ASSERT_TRUE(is_ok(rig_.space.unmap(base_)));
+  ASSERT_TRUE(is_ok(rig_.space.release(base_)));
+  EXPECT_FALSE(platform::is_mapped(base_));
+}
+
+TEST_F(WindowTest, GrantWithoutAWindowGrantsNothing) {
+  rig_.map_fresh(base_);
+  {
+    const PlannedFault fault(SystemCall::kMapFile, 1, ENOMEM);
+    EXPECT_TRUE(fails_with(grant_host(), ErrorCode::kOutOfResources));
+  }
+  EXPECT_FALSE(value_of(rig_.space.has_access(base_, kHostLocation)));
+  EXPECT_FALSE(cpu_can_read(base_));
+  {
+    // Memory for the window is there by now, so that nothing is committed any more.
+    const PlannedFault fault(SystemCall::kCommit, 1, ENOSPC);
+    EXPECT_TRUE(is_ok(grant_host()));
+    EXPECT_FALSE(fault.happened());
+  }
+  EXPECT_TRUE(cpu_can_read(base_));
+}
+
+TEST_F(WindowTest, MappingWithoutItsWindowIsNoMapping) {
+  const BlockHandle host = rig_.create(kGranule, kHostLocation);
+  for (const SystemCall call : {SystemCall::kCommit, SystemCall::kMapFile}) {
+    const PlannedFault fault(call, 1, ENOMEM);
+    EXPECT_FALSE(rig_.map(base_, kGranule, host).ok());
+    EXPECT_TRUE(fault.happened());
+    EXPECT_FALSE(rig_.space.find(base_));
+    EXPECT_FALSE(cpu_can_read(base_));
+  }
+  EXPECT_TRUE(is_ok(rig_.map(base_, kGranule, host)));
+  EXPECT_TRUE(is_ok(rig_.physical.free(host)));
+  EXPECT_TRUE(is_ok(rig_.space.unmap(base_)));
+  EXPECT_EQ(rig_.host_bytes_in_use(), 0u);
+}
+
+TEST_F(WindowTest, AddressThatTheHostCannotMapIsNotSupportedForTheCpu) {
+  const VirtualAddress far = value_of(rig_.space.reserve_uncached(2 * kGranule, 200 * kTiB));
+  rig_.map_fresh(far);
+  ASSERT_TRUE(is_ok(rig_.transfer.set(far, 0x51, 8, 0)));
+  EXPECT_EQ(rig_.byte_at(far + 7), 0x51);
+  const Location host[] = {kHostLocation};
+  EXPECT_TRUE(fails_with(rig_.space.grant({far, kGranule}, host), ErrorCode::kNotSupported));
+  EXPECT_TRUE(is_ok(rig_.space.unmap(far)));
+  EXPECT_TRUE(is_ok(rig_.space.release(far)));
+}
+
+}  // namespace
+}  // namespace understudy

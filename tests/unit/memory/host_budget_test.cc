@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory/host_budget.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdint>
+
+#include "base/sizes.h"
+#include "unit/expect_result.h"
+#include "unit/run_on_threads.h"
+
+namespace understudy {
+namespace {
+
+TEST(HostBudget, FixedOneGivesExactlyItsLimit) {
+  HostBudget budget(HostBudget::Kind::kFixed, 10 * kMiB);
+  EXPECT_TRUE(is_ok(budget.take(4 * kMiB)));
+  EXPECT_TRUE(fails_with(budget.take(6 * kMiB + 1), ErrorCode::kOutOfMemory));
+  EXPECT_EQ(budget.taken(), 4 * kMiB);
+  EXPECT_TRUE(is_ok(budget.take(6 * kMiB)));
+  EXPECT_TRUE(fails_with(budget.take(1), ErrorCode::kOutOfMemory));
+  EXPECT_TRUE(fails_with(budget.take(UINT64_MAX), ErrorCode::kOutOfMemory));
+  EXPECT_EQ(budget.taken(), 10 * kMiB);
+}
+
+TEST(HostBudget, WhatIsGivenBackCanBeTakenAgain) {
+  HostBudget budget(HostBudget::Kind::kFixed, 10 * kMiB);
+  ASSERT_TRUE(is_ok(budget.take(10 * kMiB)));
+  budget.give_back(3 * kMiB);
+  EXPECT_EQ(budget.taken(), 7 * kMiB);
+  EXPECT_TRUE(fails_with(budget.take(4 * kMiB), ErrorCode::kOutOfMemory));
+  EXPECT_TRUE(is_ok(budget.take(3 * kMiB)));
+  budget.give_back(10 * kMiB);
+  EXPECT_EQ(budget.taken(), 0u);
+}
+
+TEST(HostBudget, FixedOneOfNothingGivesNothing) {
+  HostBudget budget(HostBudget::Kind::kFixed, 0);
+  EXPECT_TRUE(fails_with(budget.take(kGranule), ErrorCode::kOutOfMemory));
+  EXPECT_TRUE(is_ok(budget.take(0)));
+}
+
+TEST(HostBudget, UnlimitedOneCountsAndNeverRefuses) {
+  HostBudget budget(HostBudget::Kind::kUnlimited, 0);
+  EXPECT_TRUE(is_ok(budget.take(1024 * kTiB)));
+  EXPECT_EQ(budget.taken(), 1024 * kTiB);
+  budget.give_back(1024 * kTiB);
+  EXPECT_EQ(budget.taken(), 0u);
+}
+
+TEST(HostBudget, MachineRefusesMoreThanAnyMachineHas) {
+  HostBudget budget(HostBudget::Kind::kMachine, 0);
+  EXPECT_TRUE(fails_with(budget.take(1024 * kTiB), ErrorCode::kOutOfMemory));
+  EXPECT_EQ(budget.taken(), 0u);
+  // Its limit does not count.
+  const Result<void> taken = budget.take(kGranule);
+  if (!taken.ok()) GTEST_SKIP() << taken.error().text();
+  EXPECT_EQ(budget.taken(), kGranule);
+}
+
+TEST(HostBudget, ThreadsTogetherGetExactlyTheLimit) {
+  HostBudget budget(HostBudget::Kind::kFixed, 500 * kGranule);
+  std::atomic<int> granted{0};
+  run_on_threads(4, [&](int) {
+    while (budget.take(kGranule).ok()) ++granted;
+  });
+  EXPECT_EQ(granted, 500);
+  EXPECT_EQ(budget.taken(), 500 * kGranule);
+}
+
+}  // namespace
+}  // namespace understudy

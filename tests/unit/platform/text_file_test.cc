@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platform/text_file.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "unit/temporary_file.h"
+
+namespace understudy::platform {
+namespace {
+
+TEST(TextFile, WholeContentIsReadHoweverLong) {
+  std::string text;
+  for (int i = 0; i < 3000; ++i) text += "line " + std::to_string(i) + "\n";
+  const TemporaryFile file(text);
+  EXPECT_EQ(read_text_file(file.path()), text);
+}
+
+TEST(TextFile, ZeroBytesArePartOfTheContent) {
+  const std::string text("a\0b", 3);
+  const TemporaryFile file(text);
+  EXPECT_EQ(read_text_file(file.path()), text);
+}
+
+TEST(TextFile, EmptyFileIsEmptyAndNotNothing) {
+  const TemporaryFile file("");
+  EXPECT_EQ(read_text_file(file.path()), "");
+}
+
+TEST(TextFile, KernelFilesAreReadAlthoughTheirSizeIsZero) {
+  const std::optional<std::string> text = read_text_file("/proc/self/status");
+  ASSERT_TRUE(text);
+  EXPECT_NE(text->find("VmRSS:"), std::string::npos);
+}
+
+TEST(TextFile, MissingFileAndFolderAreNothing) {
+  EXPECT_EQ(read_text_file("/proc/self/there-is-no-such-file"), std::nullopt);
+  EXPECT_EQ(read_text_file("/proc/self"), std::nullopt);
+  EXPECT_EQ(read_text_file("/tmp"), std::nullopt);
+  EXPECT_EQ(read_text_file(""), std::nullopt);
+}
+
+TEST(EnvironmentVariable, UnsetIsNothingAndEmptyIsEmpty) {
+  const char* const name = "UNDERSTUDY_UNIT_TEST_VARIABLE";
+  unsetenv(name);
+  EXPECT_EQ(environment_variable(name), std::nullopt);
+  setenv(name, "", 1);
+  EXPECT_EQ(environment_variable(name), "");
+  setenv(name, "value", 1);
+  EXPECT_EQ(environment_variable(name), "value");
+  unsetenv(name);
+}
+
+}  // namespace
+}  // namespace understudy::platform
