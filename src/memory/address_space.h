@@ -74,11 +74,14 @@ class AddressSpace {
     while (true) {
       entry = table_.look_up(address);
       if (!entry.present()) return nullptr;
-      const Mapping* mapping = &mappings_.at(entry.mapping());
-      pin.publish(mapping);
-      // The warm bit may have been set meanwhile; everything else must be as it was.
-      if (table_.look_up(address).with_warm() == entry.with_warm()) return mapping;
+      if (try_pin(address, pin, entry)) return &mappings_.at(entry.mapping());
     }
+  }
+  // Pins the mapping of an entry that was just looked up, unless it has changed since.
+  bool try_pin(VirtualAddress address, HazardPin& pin, PageEntry entry) const {
+    pin.publish(&mappings_.at(entry.mapping()));
+    // The warm bit may have been set meanwhile; everything else must be as it was.
+    return table_.look_up(address).with_warm() == entry.with_warm();
   }
   PageTable& table() { return table_; }
   const ReservationIndex& reservations() const { return reservations_; }

@@ -28,6 +28,29 @@ uint64_t bytes_to_granule_end(VirtualAddress address, uint64_t limit) {
 
 }  // namespace
 
+bool Transfer::is_plainly_host(VirtualRange range) const {
+  const ReservationIndex& reservations = space_.reservations();
+  return range.base >= kHostBegin && range.base < kHostEnd && range.size <= kHostEnd - range.base &&
+         !reservations.was_ever_near(range.base) && !reservations.was_ever_near(range.end() - 1);
+}
+
+bool Transfer::copy_within_granule(VirtualAddress to, VirtualAddress from, uint64_t count) {
+  PageEntry entry = space_.table().look_up(to);
+  const bool to_device = entry.present();
+  if (!to_device) entry = space_.table().look_up(from);
+  const VirtualAddress device = to_device ? to : from;
+  const VirtualAddress host = to_device ? from : to;
+  if (!entry.present() || !entry.warm() || !entry.owner_access() ||
+      count > kGranule - device % kGranule || !is_plainly_host({host, count})) {
+    return false;
+  }
+  HazardPin pin;
+  if (!space_.try_pin(device, pin, entry)) return false;
+  void* const bytes = to_pointer(entry.host() + device % kGranule);
+  copy_bytes(to_device ? bytes : to_pointer(host), to_device ? to_pointer(host) : bytes, count);
+  return true;
+}
+
 Result<Transfer::Range> Transfer::check(VirtualRange range, unsigned device) {
   const PageEntry entry = space_.table().look_up(range.base);
   if (entry.present()) {
@@ -139,6 +162,7 @@ void Transfer::read_piece(VirtualAddress to_host, const Piece& from, uint64_t co
 
 Result<void> Transfer::copy(VirtualAddress to, VirtualAddress from, uint64_t count,
                             unsigned device) {
+  if (count <= kGranule && copy_within_granule(to, from, count)) return {};
   const auto target = VirtualRange::make(to, count);
   const auto source = VirtualRange::make(from, count);
   if (!target || !source) {

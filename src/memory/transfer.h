@@ -42,6 +42,12 @@ class Transfer {
     unsigned owner = 0;
   };
 
+  // The common case: everything in one granule, warm, the owner's, and the other side ordinary
+  // host memory. False, and nothing done, if it is not that.
+  bool copy_within_granule(VirtualAddress to, VirtualAddress from, uint64_t count);
+  // Whether the range is host memory without a doubt.
+  bool is_plainly_host(VirtualRange range) const;
+
   Result<Range> check(VirtualRange range, unsigned device);
   Result<Range> check_mapped(VirtualRange range, unsigned device);
   Result<void> check_host(VirtualRange range);
