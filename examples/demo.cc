@@ -75,7 +75,7 @@ class Picture {
         std::printf("    .   |");
       }
     }
-    std::printf("  # mapped  . reserved only\n");
+    std::printf("\n");
   }
 
   static std::string bar(size_t used, size_t whole) {
@@ -121,6 +121,17 @@ bool same_on_device(const void* device, const std::vector<uint32_t>& expected) {
 void say(bool ok, const char* sentence) {
   std::printf("    %s %s\n", ok ? "yes:" : "NO: ", sentence);
   if (!ok) std::exit(1);
+}
+
+// What the host really paid for, and with which pages.
+void show_host_memory() {
+  if (aclUnderstudyGetBacking == nullptr) return;
+  aclUnderstudyBacking backing;
+  CHECK(aclUnderstudyGetBacking(0, &backing));
+  std::printf("    host       %" PRIu64 " MiB in 2 MiB pages, %" PRIu64
+              " MiB in 4 KiB pages, %" PRIu64 " MiB from hugetlb pools\n",
+              backing.collapsed / kMiB, backing.smallPages / kMiB,
+              (backing.hugetlb2m + backing.hugetlb1g) / kMiB);
 }
 
 void seven_steps(Picture& picture) {
@@ -180,17 +191,6 @@ void sleep_and_wake(Picture& picture) {
   picture.remove_segments();
 }
 
-// What the host really paid for, and with which pages.
-void show_host_memory() {
-  if (aclUnderstudyGetBacking == nullptr) return;
-  aclUnderstudyBacking backing;
-  CHECK(aclUnderstudyGetBacking(0, &backing));
-  std::printf("    host       %" PRIu64 " MiB in 2 MiB pages, %" PRIu64
-              " MiB in 4 KiB pages, %" PRIu64 " MiB from hugetlb pools\n",
-              backing.collapsed / kMiB, backing.smallPages / kMiB,
-              (backing.hugetlb2m + backing.hugetlb1g) / kMiB);
-}
-
 void two_addresses(Picture& picture) {
   std::printf("\n== 3. One block at two addresses ==\n");
   void* const left = reserve_segment();
@@ -226,6 +226,8 @@ int main() {
   uint32_t devices = 0;
   CHECK(aclrtGetDeviceCount(&devices));
   std::printf("%u devices, %s\n", devices, aclrtGetSocName());
+  std::printf(
+      "legend: ## mapped, . reserved only; a cell is 20 MiB of addresses, a # of memory 2.5 MiB\n");
 
   Picture picture;
   seven_steps(picture);

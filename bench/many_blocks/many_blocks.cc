@@ -57,7 +57,7 @@ std::vector<double> map_many(size_t count) {
 
 int main(int argc, char** argv) {
   const Report report("many_blocks", argc, argv);
-  const size_t count = report.full_or_smoke(32768, 512);
+  const size_t count = report.full_or_smoke<size_t>(32768, 512);
   constexpr rlimit kFiles{1024, 1024};
   require(setrlimit(RLIMIT_NOFILE, &kFiles) == 0, "setrlimit");
   setenv("UNDERSTUDY_MEMORY", "80G", 1);

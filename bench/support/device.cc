@@ -5,10 +5,9 @@
 
 namespace bench {
 
-void fail_call(aclError code, std::source_location where) {
+void fail_call(aclError code) {
   const char* text = aclGetRecentErrMsg();
-  fail("%s:%u: error %d: %s", where.file_name(), static_cast<unsigned>(where.line()), code,
-       text != nullptr ? text : "(no sentence)");
+  fail("error %d: %s", code, text != nullptr ? text : "(no sentence)");
 }
 
 void start_device() {

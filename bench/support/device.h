@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstddef>
-#include <source_location>
 
 #include "acl/acl.h"
 
@@ -12,11 +11,11 @@ namespace bench {
 
 inline constexpr size_t kGranule = size_t{2} << 20;
 
-[[noreturn]] void fail_call(aclError code, std::source_location where);
+[[noreturn]] void fail_call(aclError code);
 
-inline void check(aclError code, std::source_location where = std::source_location::current()) {
+inline void check(aclError code) {
   if (code != ACL_SUCCESS) [[unlikely]]
-    fail_call(code, where);
+    fail_call(code);
 }
 
 // aclInit, and device 0 for the calling thread.

@@ -3,9 +3,7 @@
 
 #include <cstdarg>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <thread>
 
 #include "support/fail.h"
 
@@ -85,10 +83,6 @@ Report::Report(const char* question, int argc, char** argv) : question_(question
     }
   }
   if (!json_) printf(kColumns, question, "understudy", "baseline", "ratio", "goal", "met");
-  double load = 0;
-  if (getloadavg(&load, 1) == 1 && load > std::thread::hardware_concurrency()) {
-    note("load average %.1f: others used this machine a moment ago, figures may be worse", load);
-  }
 }
 
 void Report::add(const Row& row) const {

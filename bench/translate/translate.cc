@@ -111,7 +111,7 @@ int main(int argc, char** argv) {
   constexpr std::pair<size_t, const char*> kSizes[] = {
       {1 << 10, "1 k"}, {1 << 15, "32 k"}, {1 << 20, "1 M"}};
   const size_t sizes = report.full_or_smoke(std::size(kSizes), size_t{1});
-  const size_t blocks = report.full_or_smoke(256, 8);
+  const size_t blocks = report.full_or_smoke<size_t>(256, 8);
   const unsigned repetitions = report.full_or_smoke(101U, 1U);
   start_device();
   Subject subject(blocks, kSizes[sizes - 1].first);

@@ -12,7 +12,9 @@ namespace understudy {
 namespace {
 
 // Enough for the program itself and its neighbours to go on working.
-uint64_t machine_reserve() { return std::clamp(platform::total_memory() / 32, 64 * kMiB, kGiB); }
+uint64_t machine_reserve() {
+  return std::clamp(align_down(platform::total_memory() / 32, kMiB), 16 * kMiB, kGiB);
+}
 
 // No more than this is taken on one answer of the machine, which others share.
 constexpr uint64_t kMaxAllowance = 256 * kMiB;

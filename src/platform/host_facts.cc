@@ -50,10 +50,19 @@ std::optional<std::string> cgroup_path(const char* marker) {
   return text->substr(begin, text->find('\n', begin) - begin);
 }
 
-// The tightest limit between a cgroup and the root of its hierarchy decides.
-uint64_t headroom_up_to_root(const std::string& mount, std::string path, const char* limit_file,
-                             const char* usage_file) {
+struct MemoryLimit {
+  uint64_t limit = kUnlimited;
   uint64_t headroom = kUnlimited;
+
+  void tighten(uint64_t other_limit, uint64_t other_headroom) {
+    limit = std::min(limit, other_limit);
+    headroom = std::min(headroom, other_headroom);
+  }
+};
+
+// The tightest limit between a cgroup and the root of its hierarchy decides.
+void tighten_up_to_root(MemoryLimit& tightest, const std::string& mount, std::string path,
+                        const char* limit_file, const char* usage_file) {
   while (true) {
     const std::string folder = mount + (path == "/" ? "" : path) + "/";
     const std::optional<uint64_t> limit = number_in(folder + limit_file);
@@ -62,31 +71,40 @@ uint64_t headroom_up_to_root(const std::string& mount, std::string path, const c
       // Cached files count as used, but give way.
       const uint64_t cached = number_behind(folder + "memory.stat", "\ninactive_file ");
       const uint64_t used = *usage - std::min(*usage, cached);
-      headroom = std::min(headroom, *limit - std::min(*limit, used));
+      tightest.tighten(*limit, *limit - std::min(*limit, used));
     }
-    if (path.empty() || path == "/") return headroom;
+    if (path.empty() || path == "/") return;
     path.resize(path.rfind('/'));
   }
 }
 
-uint64_t cgroup_headroom() {
-  uint64_t headroom = kUnlimited;
+MemoryLimit cgroup_limit() {
+  MemoryLimit tightest;
   if (const auto path = cgroup_path("0::")) {
-    headroom = headroom_up_to_root("/sys/fs/cgroup", *path, "memory.max", "memory.current");
+    tighten_up_to_root(tightest, "/sys/fs/cgroup", *path, "memory.max", "memory.current");
   }
   if (const auto path = cgroup_path(":memory:")) {
-    headroom =
-        std::min(headroom, headroom_up_to_root("/sys/fs/cgroup/memory", *path,
-                                               "memory.limit_in_bytes", "memory.usage_in_bytes"));
+    tighten_up_to_root(tightest, "/sys/fs/cgroup/memory", *path, "memory.limit_in_bytes",
+                       "memory.usage_in_bytes");
   }
-  return headroom;
+  return tightest;
+}
+
+// Where the kernel promises no more than it has, promises run out before memory does.
+uint64_t commit_headroom() {
+  constexpr uint64_t kStrict = 2;
+  if (number_in("/proc/sys/vm/overcommit_memory").value_or(0) != kStrict) return kUnlimited;
+  const uint64_t limit = memory_line("CommitLimit:");
+  return limit - std::min(limit, memory_line("Committed_AS:"));
 }
 
 }  // namespace
 
-uint64_t available_memory() { return std::min(memory_line("MemAvailable:"), cgroup_headroom()); }
+uint64_t available_memory() {
+  return std::min({memory_line("MemAvailable:"), cgroup_limit().headroom, commit_headroom()});
+}
 
-uint64_t total_memory() { return memory_line("MemTotal:"); }
+uint64_t total_memory() { return std::min(memory_line("MemTotal:"), cgroup_limit().limit); }
 
 bool has_hugetlb_pool(uint64_t page_size) {
   const std::string folder =

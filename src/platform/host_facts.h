@@ -10,6 +10,7 @@ namespace understudy::platform {
 
 // Bytes this process could still take before the machine or its memory cgroup is full.
 uint64_t available_memory();
+// What the machine has, or as much of it as the memory cgroup lets this process have.
 uint64_t total_memory();
 
 // Whether the pool of 2 MiB or 1 GiB pages has, or may grow, any page.

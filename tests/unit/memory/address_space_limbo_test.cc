@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <latch>
 #include <thread>
+#include <vector>
 
 #include "memory/address_space.h"
 #include "unit/memory/memory_rig.h"
@@ -45,18 +47,67 @@ TEST_F(LimboTest, PinnedBytesStayWhileTheCapacityIsFree) {
   EXPECT_EQ(rig_.byte_at(base_), 0x11);
 }
 
-TEST_F(LimboTest, NextCallEndsWhatIsNoLongerPinned) {
+TEST_F(LimboTest, DrainingEndsWhatIsNoLongerPinnedAndNothingElse) {
   {
     HazardPin pin;
     PageEntry entry;
     ASSERT_NE(rig_.space.pin(base_, pin, entry), nullptr);
     ASSERT_TRUE(is_ok(rig_.space.unmap(base_)));
-    // While it is pinned, draining has no effect.
     rig_.space.drain_limbo();
     EXPECT_EQ(rig_.host_bytes_in_use(), kGranule);
   }
-  EXPECT_FALSE(rig_.space.unmap(base_).ok());
+  rig_.space.drain_limbo();
   EXPECT_EQ(rig_.host_bytes_in_use(), 0u);
+  rig_.space.drain_limbo();
+}
+
+TEST_F(LimboTest, PressureEndsWhatIsNoLongerPinned) {
+  {
+    HazardPin pin;
+    PageEntry entry;
+    ASSERT_NE(rig_.space.pin(base_, pin, entry), nullptr);
+    ASSERT_TRUE(is_ok(rig_.space.unmap(base_)));
+  }
+  // All of the budget, also the part that is still in limbo.
+  const VirtualAddress large = rig_.reserve(kRigBudget);
+  rig_.map_fresh(large, kRigBudget, kDevice1);
+  EXPECT_TRUE(is_ok(rig_.transfer.set(large, 1, kRigBudget, 1)));
+  EXPECT_EQ(rig_.host_bytes(), kRigBudget);
+}
+
+TEST_F(LimboTest, BytesThatArePinnedAreNotTakenUnderPressure) {
+  HazardPin pin;
+  PageEntry entry;
+  ASSERT_NE(rig_.space.pin(base_, pin, entry), nullptr);
+  ASSERT_TRUE(is_ok(rig_.space.unmap(base_)));
+  const VirtualAddress large = rig_.reserve(kRigBudget);
+  rig_.map_fresh(large, kRigBudget, kDevice1);
+  EXPECT_TRUE(fails_with(rig_.transfer.set(large, 1, kRigBudget, 1), ErrorCode::kOutOfMemory));
+  EXPECT_EQ(static_cast<const uint8_t*>(to_pointer(entry.host()))[0], 0x99);
+}
+
+// While another thread might read, no mapping ends at once; memory must not run out for that.
+TEST_F(LimboTest, ManyMappingsMayComeAndGoBesideAReader) {
+  std::latch pinned(1);
+  std::latch done(1);
+  std::thread reader([&] {
+    HazardPin pin;
+    PageEntry entry;
+    EXPECT_NE(rig_.space.pin(base_, pin, entry), nullptr);
+    pinned.count_down();
+    done.wait();
+  });
+  pinned.wait();
+  for (int i = 0; i < 100; ++i) {
+    rig_.map_fresh(base_ + kGranule);
+    ASSERT_TRUE(is_ok(rig_.transfer.set(base_ + kGranule, 1, 8, 0)));
+    ASSERT_TRUE(is_ok(rig_.space.unmap(base_ + kGranule)));
+  }
+  EXPECT_EQ(rig_.charged(), kGranule);
+  rig_.space.drain_limbo();
+  EXPECT_EQ(rig_.host_bytes_in_use(), kGranule);
+  done.count_down();
+  reader.join();
 }
 
 TEST_F(LimboTest, MappingWithoutAPinEndsAtOnce) {
@@ -70,6 +121,7 @@ TEST_F(LimboTest, PinOfAnotherMappingDoesNotHoldThisOne) {
   PageEntry entry;
   ASSERT_NE(rig_.space.pin(base_ + kGranule, pin, entry), nullptr);
   EXPECT_TRUE(is_ok(rig_.space.unmap(base_)));
+  rig_.space.drain_limbo();
   EXPECT_EQ(rig_.host_bytes_in_use(), 0u);
 }
 
@@ -89,6 +141,7 @@ TEST_F(LimboTest, BlockThatIsMappedElsewhereSurvivesItsLimbo) {
   EXPECT_EQ(rig_.byte_at(base_ + kGranule), 0x99);
   ASSERT_TRUE(is_ok(rig_.space.unmap(base_ + kGranule)));
   EXPECT_EQ(rig_.charged(), 0u);
+  rig_.space.drain_limbo();
   EXPECT_EQ(rig_.host_bytes_in_use(), 0u);
 }
 

@@ -134,16 +134,26 @@ TEST_F(WindowTest, GrantWithoutAWindowGrantsNothing) {
 
 TEST_F(WindowTest, MappingWithoutItsWindowIsNoMapping) {
   const BlockHandle host = rig_.create(kGranule, kHostLocation);
-  for (const SystemCall call : {SystemCall::kCommit, SystemCall::kMapFile}) {
-    const PlannedFault fault(call, 1, ENOMEM);
-    EXPECT_FALSE(rig_.map(base_, kGranule, host).ok());
-    EXPECT_TRUE(fault.happened());
-    EXPECT_FALSE(rig_.space.find(base_));
-    EXPECT_FALSE(cpu_can_read(base_));
+  {
+    const PlannedFault fault(SystemCall::kMapFile, 1, ENOMEM);
+    EXPECT_TRUE(fails_with(rig_.map(base_, kGranule, host), ErrorCode::kOutOfResources));
   }
+  EXPECT_FALSE(rig_.space.find(base_));
+  EXPECT_FALSE(cpu_can_read(base_));
   EXPECT_TRUE(is_ok(rig_.map(base_, kGranule, host)));
   EXPECT_TRUE(is_ok(rig_.physical.free(host)));
   EXPECT_TRUE(is_ok(rig_.space.unmap(base_)));
+  EXPECT_EQ(rig_.host_bytes_in_use(), 0u);
+}
+
+TEST_F(WindowTest, WindowThatIsLargerThanTheBudgetIsNone) {
+  const VirtualAddress base = rig_.reserve(kRigBudget + kGranule);
+  const BlockHandle host = rig_.create(kRigBudget + kGranule, kHostLocation);
+  EXPECT_TRUE(fails_with(rig_.map(base, kRigBudget + kGranule, host), ErrorCode::kOutOfMemory));
+  EXPECT_FALSE(rig_.space.find(base));
+  EXPECT_FALSE(cpu_can_read(base));
+  EXPECT_TRUE(is_ok(rig_.physical.free(host)));
+  EXPECT_TRUE(is_ok(rig_.space.release(base)));
   EXPECT_EQ(rig_.host_bytes_in_use(), 0u);
 }
 

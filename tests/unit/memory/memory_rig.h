@@ -80,7 +80,7 @@ struct MemoryRig {
   }
   // Host memory behind blocks and behind what is cached of freed ones.
   uint64_t host_bytes() const { return storages.budget().taken(); }
-  // The same without the cached part.
+  // The same without the cached part. What ended while it was in use counts until it is drained.
   uint64_t host_bytes_in_use() {
     for (const Location location : {kDevice0, kDevice1, kHostLocation})
       storages.of(location).trim();

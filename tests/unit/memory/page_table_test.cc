@@ -16,6 +16,7 @@ namespace {
 constexpr VirtualAddress kBase = 32 * kTiB;
 constexpr VirtualAddress kHost = 100 * kTiB;
 
+const auto never = [] { return false; };
 const auto all_cold = [](uint64_t) { return false; };
 const auto all_warm = [](uint64_t) { return true; };
 
@@ -134,7 +135,7 @@ TEST(PageTable, WholeGibibyteIsWarmOnlyIfAllOfItIs) {
 TEST(PageTable, NoteWarmMarksOneGranule) {
   PageTable table;
   enter(table, {kBase, 2 * kGranule}, entry_of(1));
-  table.note_warm(kBase + kGranule + 77, table.look_up(kBase + kGranule));
+  table.note_warm(kBase + kGranule + 77, table.look_up(kBase + kGranule), never);
   EXPECT_FALSE(table.look_up(kBase).warm());
   EXPECT_EQ(table.look_up(kBase + kGranule), entry_of(1).advanced(1).with_warm());
 }
@@ -144,22 +145,38 @@ TEST(PageTable, NoteWarmOfAnEntryThatIsGoneDoesNothing) {
   enter(table, {kBase, kGranule}, entry_of(1));
   const PageEntry seen = table.look_up(kBase);
   table.clear({kBase, kGranule});
-  table.note_warm(kBase, seen);
+  table.note_warm(kBase, seen, never);
   EXPECT_FALSE(table.look_up(kBase).present());
   enter(table, {kBase, kGranule}, entry_of(2));
-  table.note_warm(kBase, seen);
+  table.note_warm(kBase, seen, never);
   EXPECT_EQ(table.look_up(kBase), entry_of(2));
   // Where there never was anything.
-  table.note_warm(kBase + 10 * kGiB, seen);
+  table.note_warm(kBase + 10 * kGiB, seen, never);
   EXPECT_FALSE(table.look_up(kBase + 10 * kGiB).present());
 }
 
-TEST(PageTable, NoteWarmOfOneGranuleLeavesAWholeGibibyteCold) {
+TEST(PageTable, NoteWarmMarksAWholeGibibyteOnlyIfAllOfItIsWarm) {
   PageTable table;
   enter(table, {kBase, kGiB}, entry_of(1));
-  table.note_warm(kBase, table.look_up(kBase));
+  const VirtualAddress address = kBase + 3 * kGranule;
+  const PageEntry seen = table.look_up(address);
+  table.note_warm(address, seen, never);
+  EXPECT_FALSE(table.look_up(address).warm());
   EXPECT_FALSE(table.look_up(kBase).warm());
-  EXPECT_FALSE(table.look_up(kBase + kGranule).warm());
+  table.note_warm(address, seen, [] { return true; });
+  EXPECT_EQ(table.look_up(address), seen.with_warm());
+  EXPECT_TRUE(table.look_up(kBase).warm());
+  EXPECT_TRUE(table.look_up(kBase + kGiB - 1).warm());
+}
+
+TEST(PageTable, NoteWarmOfAWholeGibibyteThatIsGoneDoesNothing) {
+  PageTable table;
+  enter(table, {kBase, kGiB}, entry_of(1));
+  const PageEntry seen = table.look_up(kBase + kGranule);
+  table.clear({kBase, kGiB});
+  enter(table, {kBase, kGiB}, entry_of(2));
+  table.note_warm(kBase + kGranule, seen, [] { return true; });
+  EXPECT_EQ(table.look_up(kBase), entry_of(2));
 }
 
 TEST(PageTable, GrantedAccessReachesTheRangeAndKeepsItWarm) {

@@ -203,11 +203,9 @@ TEST_F(PhysicalMemoryTest, FailedStoreOrCommitTakesNothing) {
   MemoryRig rig(settings);
   const BlockRequest request{kGranule, BlockAttribute::kHuge, kDevice0};
   {
-    const PlannedFault fault(SystemCall::kCreateFile, 1, EMFILE);
-    EXPECT_TRUE(fails_with(rig.physical.create(request), ErrorCode::kOutOfMemory));
-  }
-  {
-    const PlannedFault fault(SystemCall::kCommit, 1, ENOSPC);
+    // What fails is tried a second time.
+    const PlannedFault first(SystemCall::kCreateFile, 1, EMFILE);
+    const PlannedFault second(SystemCall::kMapFile, 1, ENOMEM);
     EXPECT_TRUE(fails_with(rig.physical.create(request), ErrorCode::kOutOfMemory));
   }
   EXPECT_TRUE(
@@ -278,6 +276,37 @@ TEST_F(PhysicalMemoryTest, ThreadsThatCreateAndFreeLeaveNothingCharged) {
     }
   });
   EXPECT_EQ(rig_.charged(), 0u);
+}
+
+// Counts that would take very long to reach are put there by hand.
+TEST_F(PhysicalMemoryTest, CountsThatAreFullRefuseAndStayAsTheyAre) {
+  constexpr uint32_t kMaxMappings = (1U << BlockState::kMappingBits) - 1;
+  constexpr uint32_t kMaxHandles = (1U << BlockState::kHandleBits) - 1;
+  const BlockHandle handle = rig_.create();
+  Block& block = block_of(handle);
+  const uint64_t before = block.state.load();
+  const uint64_t full =
+      BlockState{HandleParts::split(handle).generation, kMaxHandles, kMaxMappings}.pack();
+  block.state.store(full);
+  EXPECT_TRUE(fails_with(rig_.physical.add_mapping(handle), ErrorCode::kOutOfResources));
+  EXPECT_TRUE(fails_with(rig_.physical.add_mapping_of_mapped(block), ErrorCode::kOutOfResources));
+  EXPECT_TRUE(fails_with(rig_.physical.properties(handle), ErrorCode::kOutOfResources));
+  EXPECT_TRUE(fails_with(rig_.physical.retain(block), ErrorCode::kOutOfResources));
+  EXPECT_EQ(block.state.load(), full);
+  block.state.store(before);
+  EXPECT_TRUE(is_ok(rig_.physical.free(handle)));
+}
+
+TEST_F(PhysicalMemoryTest, SlotWhoseGenerationsAreUsedUpIsNotUsedAgain) {
+  constexpr uint32_t kLast = (1U << BlockState::kGenerationBits) - 1;
+  const BlockHandle first = rig_.create();
+  const uint32_t index = HandleParts::split(first).index;
+  block_of(first).state.store(BlockState{kLast, 1, 0}.pack());
+  const BlockHandle last = HandleParts{HandleTag::kBlock, kLast, index}.pack();
+  EXPECT_TRUE(is_ok(rig_.physical.free(last)));
+  EXPECT_EQ(rig_.charged(), 0u);
+  EXPECT_NE(HandleParts::split(rig_.create()).index, index);
+  EXPECT_FALSE(rig_.physical.properties(HandleParts{HandleTag::kBlock, 0, index}.pack()).ok());
 }
 
 TEST(BlockState, PartsComeBackAsTheyWereAndDoNotOverlap) {

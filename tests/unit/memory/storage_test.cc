@@ -56,7 +56,7 @@ class StorageTest : public testing::Test {
 TEST_F(StorageTest, ExtentsHaveTheirSizeAndDoNotOverlap) {
   Storage storage(small_options(), budget_);
   std::vector<Extent> extents;
-  for (const uint64_t granules : {1, 3, 2, 1, 8}) {
+  for (const uint64_t granules : {1U, 3U, 2U, 1U, 8U}) {
     extents.push_back(take(storage, granules * kGranule));
     EXPECT_EQ(extents.back().size, granules * kGranule);
     EXPECT_TRUE(is_aligned(extents.back().offset, kGranule));
@@ -85,7 +85,7 @@ TEST_F(StorageTest, FreedExtentServesTheNextRequestOfItsSizeAsItIs) {
   EXPECT_EQ(bytes(again)[7], 0x42);
   // Neither is cut up nor put together for another size.
   const Extent other = take(storage);
-  EXPECT_FALSE(VirtualRange(large.offset, large.size).contains(other.offset));
+  EXPECT_FALSE((VirtualRange{large.offset, large.size}).contains(other.offset));
   EXPECT_TRUE(same_place(take(storage, 2 * kGranule), large));
 }
 
@@ -256,7 +256,7 @@ TEST_F(StorageTest, ThreadsNeverHaveTheSameBytes) {
   Storage storage(small_options(), budget_);
   run_on_threads(4, [&](int index) {
     const auto mark = static_cast<uint8_t>(index + 1);
-    for (int round = 0; round < 50; ++round) {
+    for (uint64_t round = 0; round < 50; ++round) {
       const Extent extent = take_warm(storage, (1 + round % 3) * kGranule);
       bytes(extent)[0] = mark;
       bytes(extent)[extent.size - 1] = mark;

@@ -31,6 +31,11 @@ TEST(HostFacts, FirstNumaNodeExistsAndTheMillionthDoesNot) {
   EXPECT_FALSE(numa_node_exists(UINT64_MAX));
 }
 
+TEST(HostFacts, NodeHasNotMoreMemoryThanTheMachine) {
+  EXPECT_GT(available_memory_on_node(0), 0u);
+  EXPECT_LE(available_memory_on_node(0), total_memory());
+}
+
 TEST(HostFacts, NoMachineHasAPoolOfPagesOfAnOddSize) {
   EXPECT_FALSE(has_hugetlb_pool(3 * kMiB));
   EXPECT_FALSE(has_hugetlb_pool(0));

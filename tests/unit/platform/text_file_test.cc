@@ -2,6 +2,8 @@
 #include "platform/text_file.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <string>
@@ -40,6 +42,15 @@ TEST(TextFile, MissingFileAndFolderAreNothing) {
   EXPECT_EQ(read_text_file("/proc/self"), std::nullopt);
   EXPECT_EQ(read_text_file("/tmp"), std::nullopt);
   EXPECT_EQ(read_text_file(""), std::nullopt);
+}
+
+TEST(TextFile, WhatIsNoFileIsNothingAndNobodyWaitsForIt) {
+  const TemporaryFile file("");
+  const std::string pipe = file.path() + "-pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_EQ(read_text_file(pipe), std::nullopt);
+  unlink(pipe.c_str());
+  EXPECT_EQ(read_text_file("/dev/zero"), std::nullopt);
 }
 
 TEST(EnvironmentVariable, UnsetIsNothingAndEmptyIsEmpty) {

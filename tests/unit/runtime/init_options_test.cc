@@ -64,6 +64,15 @@ TEST(InitOptions, ErrorTextsArePerThreadOrPerProcess) {
   EXPECT_TRUE(fails_with(options_in(R"({"err_msg_mode": true})"), ErrorCode::kInvalidArgument));
 }
 
+TEST(InitOptions, NestingHasALimitWellBelowTheStack) {
+  const auto nested = [](size_t depth) {
+    return "{\"a\":" + std::string(depth, '[') + std::string(depth, ']') + "}";
+  };
+  EXPECT_TRUE(is_ok(options_in(nested(16))));
+  EXPECT_TRUE(fails_with(options_in(nested(100)), ErrorCode::kInvalidArgument));
+  EXPECT_TRUE(fails_with(options_in(nested(200'000)), ErrorCode::kInvalidArgument));
+}
+
 TEST(InitOptions, EntriesForOthersAreAccepted) {
   const InitOptions options = value_of(options_in(R"({"dump": {"dump_list": []}, "x": 1})"));
   EXPECT_EQ(options.default_device, std::nullopt);

@@ -116,6 +116,18 @@ TEST_F(InitializationTest, FailedCallbackMakesInitReturnItsCodeAndCountNothing) 
   EXPECT_EQ(value_of(init()), 0);
 }
 
+TEST_F(InitializationTest, OptionsOfAnInitThatFailedDoNotCountAsTheFirst) {
+  InitOptions other;
+  other.content = R"({"a":1})";
+  value_of(add(Moment::kInit, 1));
+  failing_type_ = 1;
+  EXPECT_EQ(value_of(init(other)), 77);
+  failing_type_ = kNoType;
+  EXPECT_EQ(value_of(init()), 0);
+  EXPECT_TRUE(is_ok(finalize_one()));
+  EXPECT_TRUE(fails_with(init(other), ErrorCode::kInvalidArgument));
+}
+
 TEST_F(InitializationTest, InitCallbackThatComesLateRunsAtOnce) {
   EXPECT_TRUE(is_ok(init()));
   EXPECT_EQ(value_of(add(Moment::kInit, 1)), 0);
