@@ -24,7 +24,9 @@ Error no_addresses(uint64_t size) {
 // Whether the host refused a range because something lives there. Out of map entries it does not
 // even look, and says something else.
 bool is_foreign(VirtualRange range, const Error& error) {
-  return platform::means_occupied(error) || platform::is_anything_mapped(range);
+  if (platform::means_occupied(error)) return true;
+  const bool host_could_map_it = range.base < kHostEnd && !platform::means_impossible(error);
+  return host_could_map_it && platform::is_anything_mapped(range);
 }
 
 }  // namespace

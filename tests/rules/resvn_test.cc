@@ -20,26 +20,18 @@ void expect_no_uc_refused(aclError code, size_t size, size_t alignment, uint64_t
   EXPECT_EQ(range, untouched());
 }
 
-class NoUcRange {
+class NoUcRange : public Range {
  public:
-  NoUcRange(uint64_t start, size_t size, uint64_t flags = 0) {
-    EXPECT_SUCCESS(aclrtReserveMemAddressNoUCMemory(&start_, size, 0, address(start), flags));
-    EXPECT_EQ(start_, address(start));
-  }
-  NoUcRange(const NoUcRange&) = delete;
-  NoUcRange& operator=(const NoUcRange&) = delete;
-  ~NoUcRange() {
-    if (start_ != nullptr) {
-      EXPECT_SUCCESS(aclrtReleaseMemAddress(start_));
-    }
-  }
-
-  void* start() const { return start_; }
-  void* byte(size_t offset) const { return at(start_, offset); }
-  void* give_up() { return std::exchange(start_, nullptr); }
+  NoUcRange(uint64_t start, size_t size, uint64_t flags = 0)
+      : Range(reserve_no_uc(start, size, flags)) {}
 
  private:
-  void* start_ = nullptr;
+  static Adopted reserve_no_uc(uint64_t start, size_t size, uint64_t flags) {
+    void* range = nullptr;
+    EXPECT_SUCCESS(aclrtReserveMemAddressNoUCMemory(&range, size, 0, address(start), flags));
+    EXPECT_EQ(range, address(start));
+    return {range};
+  }
 };
 
 void expect_outer_checks() {

@@ -182,6 +182,13 @@ class Range {
   void* byte(size_t offset) const { return at(start_, offset); }
   void* give_up() { return std::exchange(start_, nullptr); }
 
+ protected:
+  // For ranges that are reserved in another way and given back in the same.
+  struct Adopted {
+    void* start;
+  };
+  explicit Range(Adopted range) : start_(range.start) {}
+
  private:
   void* start_;
 };

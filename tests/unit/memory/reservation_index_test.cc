@@ -72,7 +72,7 @@ TEST_F(ReservationIndexTest, AddressesFollowTheAlignment) {
 }
 
 TEST_F(ReservationIndexTest, AddressesWithoutAWishStayOutOfTheWindowForWishes) {
-  for (int i = 0; i < 20; ++i) {
+  for (int i = 0; i < 10; ++i) {
     const VirtualRange range = add(kGiB, kGiB);
     EXPECT_FALSE(range.overlaps(kExpectedWindow));
     EXPECT_LE(range.end(), PageTable::kEnd);
@@ -186,7 +186,9 @@ TEST_F(ReservationIndexTest, NeighbourhoodOfAReservationIsRemembered) {
 
 TEST_F(ReservationIndexTest, RandomReservationsNeverOverlap) {
   std::mt19937_64 random(8128);
-  for (int step = 0; step < 300; ++step) {
+  // Where the host keeps the near window for itself, each placement takes long.
+  const int steps = kNearWindow.contains(add(kGranule)) ? 300 : 60;
+  for (int step = 0; step < steps; ++step) {
     if (live_.size() > 30 || (!live_.empty() && random() % 3 == 0)) {
       auto victim = live_.begin();
       std::advance(victim, static_cast<std::ptrdiff_t>(random() % live_.size()));
@@ -212,7 +214,7 @@ TEST_F(ReservationIndexTest, ThreadsGetRangesOfTheirOwn) {
   Mutex mutex(LockRank::kErrorLog);
   run_on_threads(4, [&](int) {
     std::vector<VirtualRange> mine;
-    for (int i = 0; i < 25; ++i) {
+    for (int i = 0; i < 10; ++i) {
       mine.push_back(value_of(index_.add_anywhere(kGranule, kGranule, ReservedPages::kHuge)));
       EXPECT_TRUE(is_found(mine.back().base));
     }
@@ -221,7 +223,7 @@ TEST_F(ReservationIndexTest, ThreadsGetRangesOfTheirOwn) {
       EXPECT_TRUE(live_.emplace(range.base, range.size).second);
     }
   });
-  EXPECT_EQ(live_.size(), 100u);
+  EXPECT_EQ(live_.size(), 40u);
 }
 
 }  // namespace
