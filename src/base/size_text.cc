@@ -20,7 +20,7 @@ SizeText::SizeText(uint64_t bytes) {
     if (bytes % unit.bytes == 0) {
       snprintf(text_, sizeof text_, "%" PRIu64 " %s", bytes / unit.bytes, unit.name);
     } else {
-      snprintf(text_, sizeof text_, "%g %s",
+      snprintf(text_, sizeof text_, "%.12g %s",
                static_cast<double>(bytes) / static_cast<double>(unit.bytes), unit.name);
     }
     return;

@@ -22,7 +22,7 @@ class MemoryFile {
   static Result<MemoryFile> create(FileKind kind, const char* name, uint64_t size);
 
   MemoryFile(MemoryFile&&) = default;
-  MemoryFile& operator=(MemoryFile&&) = default;
+  MemoryFile& operator=(MemoryFile&&) = delete;
   ~MemoryFile();
 
   int descriptor() const { return descriptor_.get(); }

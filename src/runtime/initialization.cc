@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/initialization.h"
 
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -31,7 +32,9 @@ Result<void> read_entries(const Json& json, const char* path, InitOptions& optio
     const std::optional<uint64_t> device = section.is_object() && section.contains("default_device")
                                                ? number_of(section["default_device"])
                                                : std::nullopt;
-    if (!device) return wrong_entry(path, "defaultDevice.default_device", "a device number");
+    if (!device || *device > std::numeric_limits<int32_t>::max()) {
+      return wrong_entry(path, "defaultDevice.default_device", "a device number");
+    }
     options.default_device = static_cast<int64_t>(*device);
   }
   if (json.contains("err_msg_mode")) {

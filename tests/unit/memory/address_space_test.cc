@@ -190,9 +190,11 @@ TEST_F(AddressSpaceTest, OwnerHasAccessFromTheStartOrOnceGranted) {
   const VirtualRange closed{base + kGranule, kGranule};
   ASSERT_TRUE(is_ok(rig_.map(closed.base, kGranule, rig_.create(), InitialAccess::kNone)));
   EXPECT_FALSE(value_of(rig_.space.has_access(closed.base, kDevice0)));
+  EXPECT_FALSE(rig_.space.table().look_up(closed.base).owner_access());
   const Location owner[] = {kDevice0};
   EXPECT_TRUE(is_ok(rig_.space.grant(closed, owner)));
   EXPECT_TRUE(value_of(rig_.space.has_access(closed.base, kDevice0)));
+  EXPECT_TRUE(rig_.space.table().look_up(closed.base).owner_access());
   EXPECT_TRUE(is_ok(rig_.transfer.set(closed.base, 1, 8, 0)));
 }
 

@@ -134,6 +134,9 @@ TEST_F(WindowTest, GrantWithoutAWindowGrantsNothing) {
 
 TEST_F(WindowTest, MappingWithoutItsWindowIsNoMapping) {
   const BlockHandle host = rig_.create(kGranule, kHostLocation);
+  ASSERT_TRUE(is_ok(rig_.map(base_, kGranule, host)));
+  const uint32_t number = rig_.space.table().look_up(base_).mapping();
+  ASSERT_TRUE(is_ok(rig_.space.unmap(base_)));
   {
     const PlannedFault fault(SystemCall::kMapFile, 1, ENOMEM);
     EXPECT_TRUE(fails_with(rig_.map(base_, kGranule, host), ErrorCode::kOutOfResources));
@@ -141,6 +144,8 @@ TEST_F(WindowTest, MappingWithoutItsWindowIsNoMapping) {
   EXPECT_FALSE(rig_.space.find(base_));
   EXPECT_FALSE(cpu_can_read(base_));
   EXPECT_TRUE(is_ok(rig_.map(base_, kGranule, host)));
+  // Its number was not lost either.
+  EXPECT_EQ(rig_.space.table().look_up(base_).mapping(), number);
   EXPECT_TRUE(is_ok(rig_.physical.free(host)));
   EXPECT_TRUE(is_ok(rig_.space.unmap(base_)));
   EXPECT_EQ(rig_.host_bytes_in_use(), 0u);

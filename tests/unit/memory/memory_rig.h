@@ -16,6 +16,7 @@
 #include "memory/physical_memory.h"
 #include "memory/storage_set.h"
 #include "memory/transfer.h"
+#include "platform/address_window.h"
 #include "unit/expect_result.h"
 
 namespace understudy {
@@ -46,12 +47,22 @@ struct MemoryRig {
         physical(settings, capacity, storages),
         space(settings, physical, storages),
         transfer(settings, space, storages) {}
+  // The runtime never ends, so nothing else gives the addresses back that a test leaves reserved.
+  ~MemoryRig() {
+    for (const VirtualRange range : reserved) {
+      if (space.is_reserved(range.base)) (void)platform::vacate(range);
+    }
+  }
+  MemoryRig(const MemoryRig&) = delete;
+  MemoryRig& operator=(const MemoryRig&) = delete;
 
   BlockHandle create(uint64_t size = kGranule, Location location = kDevice0) {
     return value_of(physical.create({size, BlockAttribute::kHuge, location}));
   }
   VirtualAddress reserve(uint64_t size) {
-    return value_of(space.reserve(size, ReservedPages::kHuge, std::nullopt));
+    const VirtualAddress base = value_of(space.reserve(size, ReservedPages::kHuge, std::nullopt));
+    reserved.push_back({base, size});
+    return base;
   }
   Result<void> map(VirtualAddress base, uint64_t size, BlockHandle handle,
                    InitialAccess access = InitialAccess::kOwner) {
@@ -93,6 +104,7 @@ struct MemoryRig {
   PhysicalMemory physical;
   AddressSpace space;
   Transfer transfer;
+  std::vector<VirtualRange> reserved;
 };
 
 }  // namespace understudy

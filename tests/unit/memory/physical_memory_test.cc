@@ -216,6 +216,21 @@ TEST_F(PhysicalMemoryTest, FailedStoreOrCommitTakesNothing) {
   EXPECT_TRUE(is_ok(rig.physical.create(request)));
 }
 
+TEST_F(PhysicalMemoryTest, PlaceOfABlockThatGotNoMemoryIsUsedAgain) {
+  Settings settings = rig_settings();
+  settings.commit = Commit::kEager;
+  settings.memory = 0;
+  settings.host_budget = 2 * kGranule;
+  MemoryRig rig(settings);
+  const BlockRequest small{kGranule, BlockAttribute::kHuge, kDevice0};
+  const BlockHandle large = rig.create(2 * kGranule);
+  ASSERT_TRUE(fails_with(rig.physical.create(small), ErrorCode::kOutOfMemory));
+  ASSERT_TRUE(is_ok(rig.physical.free(large)));
+  const PlannedFault fault(SystemCall::kCreateFile, 1, EMFILE);
+  EXPECT_TRUE(is_ok(rig.physical.create(small)));
+  EXPECT_FALSE(fault.happened()) << "a new store was made although there is a free place";
+}
+
 TEST_F(PhysicalMemoryTest, AttributesThatTheProductLacksAreNotSupported) {
   MemoryRig inference(rig_settings("inf"));
   for (const BlockAttribute attribute : {BlockAttribute::kGiant, BlockAttribute::kHbmGiant}) {

@@ -104,6 +104,20 @@ TEST_F(ReservationIndexTest, NextFitGoesOnBehindTheLastOne) {
   EXPECT_EQ(add(kGranule).base, first.end());
 }
 
+TEST_F(ReservationIndexTest, AlignmentHoldsBehindAReservationThatIsInTheWay) {
+  const VirtualRange first = add(kGranule);
+  if (!kNearWindow.contains(first)) GTEST_SKIP() << "the host keeps the near window for itself";
+  // Once at the start of the next place, and once in its middle.
+  VirtualAddress next = *align_up(first.end(), kGiB);
+  for (const uint64_t distance : {uint64_t{0}, kGranule}) {
+    const VirtualRange in_the_way{next + distance, 3 * kGranule};
+    ASSERT_TRUE(is_ok(index_.add_at(in_the_way, ReservedPages::kHuge)));
+    live_.emplace(in_the_way.base, in_the_way.size);
+    EXPECT_EQ(add(2 * kGranule, kGiB).base, next + kGiB);
+    next += 2 * kGiB;
+  }
+}
+
 TEST_F(ReservationIndexTest, PlaceThatTheHostOccupiesIsPassedOver) {
   const VirtualRange first = add(kGranule);
   const PlannedFault fault(SystemCall::kReserveAddresses, 1, EEXIST);
@@ -140,6 +154,15 @@ TEST_F(ReservationIndexTest, ExactRangeThatTheHostCannotMapIsReservedAllTheSame)
   live_.emplace(far.base, far.size);
   EXPECT_TRUE(is_found(far.end() - 1));
   EXPECT_FALSE(platform::is_mapped(far.base));
+  // There the index alone knows what overlaps.
+  for (const VirtualRange overlapping :
+       {VirtualRange{far.end() - kGranule, kGranule},
+        VirtualRange{far.base - kGiB, kGiB + kGranule}, VirtualRange{far.base, kGranule}}) {
+    EXPECT_TRUE(
+        fails_with(index_.add_at(overlapping, ReservedPages::kCommon), ErrorCode::kRefused));
+  }
+  EXPECT_TRUE(is_ok(index_.add_at({far.base - kGranule, kGranule}, ReservedPages::kCommon)));
+  live_.emplace(far.base - kGranule, kGranule);
 }
 
 TEST_F(ReservationIndexTest, MoreThanTheHostHasGoesToTheFarWindow) {

@@ -187,6 +187,18 @@ TEST_F(StorageTest, LargeExtentsGoStraightBackToTheStore) {
   EXPECT_EQ(storage.free_warm_bytes(), 0u);
 }
 
+TEST_F(StorageTest, WarmMemoryThatIsTakenAgainIsNotFree) {
+  Storage storage(small_options(), budget_);
+  const Extent large = take(storage, 130 * kMiB);
+  ASSERT_TRUE(is_ok(large.store->warm(large.offset, 2 * kGranule)));
+  storage.give_back(large);
+  EXPECT_EQ(storage.free_warm_bytes(), 2 * kGranule);
+  ASSERT_TRUE(same_place(take(storage, 130 * kMiB), large));
+  EXPECT_EQ(storage.free_warm_bytes(), 0u);
+  EXPECT_EQ(storage.trim(), 0u);
+  EXPECT_EQ(budget_.taken(), 2 * kGranule);
+}
+
 TEST_F(StorageTest, FullStoreIsFollowedByAnother) {
   StorageOptions options = small_options();
   options.store_size = 4 * kGranule;

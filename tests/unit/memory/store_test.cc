@@ -2,12 +2,14 @@
 #include "memory/store.h"
 
 #include <gtest/gtest.h>
+#include <sys/prctl.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <memory>
 
+#include "base/scope_exit.h"
 #include "unit/expect_result.h"
 #include "unit/platform/mapped_bytes.h"
 #include "unit/platform/planned_fault.h"
@@ -173,17 +175,19 @@ TEST_F(StoreTest, NthCommitThatFailsTakesNothingForItsGranules) {
 }
 
 TEST_F(StoreTest, CommitThatFailedHalfwayTakesNothing) {
+  // Without large pages the collapse fails after it touched a page of each granule.
+  ASSERT_EQ(prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0), 0);
+  ScopeExit enable([] { prctl(PR_SET_THP_DISABLE, 0, 0, 0, 0); });
   const auto store = store_of(large_pages());
-  // The pages of the collapse are made and given up, then the ordinary ones are refused.
-  const PlannedFault fault(SystemCall::kCommit, 2, ENOSPC);
-  const Result<void> first = store->warm(0, kGranule);
-  if (first.ok()) {
-    EXPECT_EQ(store->state_at(0), GranuleState::kCollapsed);
-    EXPECT_TRUE(is_ok(store->warm(kGranule, kGranule)));
-    expect_warm(*store, 2 * kGranule);
-  } else {
-    expect_warm(*store, 0);
+  {
+    const PlannedFault fault(SystemCall::kCommit, 2, ENOSPC);
+    EXPECT_TRUE(fails_with(store->warm(0, 2 * kGranule), ErrorCode::kOutOfMemory));
+    EXPECT_TRUE(fault.happened());
   }
+  expect_warm(*store, 0);
+  ASSERT_TRUE(is_ok(store->warm(0, 2 * kGranule)));
+  EXPECT_EQ(store->backing().small_pages, 2 * kGranule);
+  expect_warm(*store, 2 * kGranule);
 }
 
 TEST_F(StoreTest, HostThatDoesNotTakeMemoryBackLeavesItWarm) {
@@ -221,10 +225,10 @@ TEST_F(StoreTest, CollapseThatFailedForNowIsTriedAgain) {
     ASSERT_TRUE(is_ok(store->warm(kGranule, kGranule)));
   }
   EXPECT_EQ(store->state_at(kGranule), GranuleState::kSmallPages);
-  ASSERT_TRUE(is_ok(store->warm(2 * kGranule, kGranule)));
-  EXPECT_NE(store->state_at(2 * kGranule), GranuleState::kCold);
-  EXPECT_EQ(store->backing().total(), 3 * kGranule);
-  EXPECT_GE(store->backing().collapsed, kGranule);
+  // Of several tries one gets through, however busy the machine is.
+  for (uint64_t n = 2; n < 8; ++n) ASSERT_TRUE(is_ok(store->warm(n * kGranule, kGranule)));
+  EXPECT_GE(store->backing().collapsed, 2 * kGranule);
+  expect_warm(*store, 8 * kGranule);
 }
 
 TEST_F(StoreTest, ThreadsThatWarmTheSameGranulesTakeThemOnce) {
