@@ -15,7 +15,7 @@ PageTable::~PageTable() {
 bool PageTable::is_empty(VirtualRange range) const {
   bool empty = true;
   for_each_root(root_, range, [&](const std::atomic<uint64_t>& entry, VirtualRange part) {
-    const uint64_t root = entry.load(std::memory_order_relaxed);
+    const uint64_t root = entry.load(std::memory_order_acquire);
     if (root == 0 || !empty) return;
     if (PageEntry(root).present()) {
       empty = false;
@@ -44,7 +44,7 @@ void PageTable::prepare(VirtualRange range) {
 template <typename Change>
 void PageTable::change_entries(VirtualRange range, Change change) {
   for_each_root(root_, range, [&](std::atomic<uint64_t>& entry, VirtualRange part) {
-    const uint64_t root = entry.load(std::memory_order_relaxed);
+    const uint64_t root = entry.load(std::memory_order_acquire);
     if (PageEntry(root).present()) {
       change(entry);
       return;

@@ -111,7 +111,7 @@ void PageTable::set(VirtualRange range, PageEntry first, IsWarm is_warm) {
       const PageEntry entry = first.advanced(n);
       return (is_warm(n) ? entry.with_warm() : entry).word();
     };
-    const uint64_t leaf = root.load(std::memory_order_relaxed);
+    const uint64_t leaf = root.load(std::memory_order_acquire);
     if (leaf == 0) {
       bool all_warm = true;
       for (uint64_t n = begin; n < begin + count && all_warm; ++n) all_warm = is_warm(n);

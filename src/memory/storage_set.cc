@@ -21,6 +21,7 @@ constexpr uint64_t kStorePerMemory = 4;
 
 StorageSet::StorageSet(const Settings& settings)
     : budget_(budget_kind(settings), settings.host_budget.value_or(0)),
+      max_free_warm_(std::min(platform::total_memory() / 8, 2 * kGiB)),
       node_options_(options_for("understudy-host-numa", settings)) {
   for (unsigned device = 0; device < settings.devices; ++device) {
     devices_.push_back(std::make_unique<Storage>(
@@ -35,7 +36,7 @@ StorageOptions StorageSet::options_for(std::string name, const Settings& setting
           .backing = settings.backing,
           .poison = settings.poison,
           .numa_node = std::nullopt,
-          .max_free_warm = std::min(platform::total_memory() / 8, 2 * kGiB)};
+          .max_free_warm = max_free_warm_};
 }
 
 Storage& StorageSet::of(Location location) {

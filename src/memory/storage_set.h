@@ -35,6 +35,7 @@ class StorageSet {
   void relieve_pressure();
 
   HostBudget budget_;
+  const uint64_t max_free_warm_;  // per storage
   const StorageOptions node_options_;
   std::vector<std::unique_ptr<Storage>> devices_;
   std::unique_ptr<Storage> host_;
