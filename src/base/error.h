@@ -27,6 +27,7 @@ enum class ErrorCode : uint8_t {
   kOptionNotSet,
   // What the product, the machine or its memory cannot give.
   kNotSupported,
+  kNoPermission,
   kOutOfMemory,
   kOutOfResources,
   kLinkNotSupported,

@@ -33,6 +33,8 @@ aclError published_code(ErrorCode code) {
       return ACL_ERROR_RT_SYSPARAMOPT_NOT_SET;
     case ErrorCode::kNotSupported:
       return ACL_ERROR_RT_FEATURE_NOT_SUPPORT;
+    case ErrorCode::kNoPermission:
+      return ACL_ERROR_RT_NO_PERMISSION;
     case ErrorCode::kOutOfMemory:
       return ACL_ERROR_RT_MEMORY_ALLOCATION;
     case ErrorCode::kOutOfResources:

@@ -84,13 +84,28 @@ Reservation* AddressSpace::find_reservation(VirtualAddress address) {
   return found->reservation;
 }
 
-std::optional<MappingView> AddressSpace::find(VirtualAddress address) {
-  HazardPin hazard;
+std::optional<Place> AddressSpace::locate(VirtualAddress address, HazardPin& hazard) const {
   PageEntry entry;
   const Mapping* mapping = pin(address, hazard, entry);
   if (mapping == nullptr) return std::nullopt;
-  const BlockTraits& traits = mapping->block->traits;
-  return MappingView{mapping->range, traits.location, traits.page_kind()};
+  const Block& block = *mapping->block;
+  return Place{.range = mapping->range,
+               .location = block.traits.location,
+               .page_kind = block.traits.page_kind(),
+               .owner_access = mapping->owner_access(),
+               .read_only = false,
+               .device_access = mapping->device_access.load(std::memory_order_relaxed),
+               .joins = mapping->reservation,
+               .store = block.extent.store,
+               .store_offset = block.extent.offset,
+               .entry = entry};
+}
+
+std::optional<MappingView> AddressSpace::find(VirtualAddress address) {
+  HazardPin hazard;
+  const std::optional<Place> place = locate(address, hazard);
+  if (!place) return std::nullopt;
+  return MappingView{place->range, place->location, place->page_kind};
 }
 
 bool AddressSpace::is_reserved(VirtualAddress address) {

@@ -23,6 +23,7 @@
 #include "memory/object_pool.h"
 #include "memory/page_table.h"
 #include "memory/physical_memory.h"
+#include "memory/place.h"
 #include "memory/reservation.h"
 #include "memory/reservation_index.h"
 
@@ -69,7 +70,9 @@ class AddressSpace {
   std::optional<MappingView> find(VirtualAddress address);
   bool is_reserved(VirtualAddress address);
 
-  // For the copy engine. Pins the mapping at an address; null if there is none.
+  // For the copy engine. Pins what is at an address; nothing if it has no memory.
+  std::optional<Place> locate(VirtualAddress address, HazardPin& pin) const;
+  // Pins the mapping at an address; null if there is none.
   const Mapping* pin(VirtualAddress address, HazardPin& pin, PageEntry& entry) const {
     while (true) {
       entry = table_.look_up(address);

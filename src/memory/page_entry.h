@@ -9,6 +9,8 @@
 //   bits 53..58  device, or kHostOwner
 //   bit  59      the owner may read and write
 //   bit  60      known warm: the bytes exist, no need to ask the store
+//   bit  61      restricted: not every byte may be read and written, ask the mapping
+//   bit  62      divided: holds small allocations, and the number is that of their slab
 //   bit  63      present
 #pragma once
 
@@ -35,6 +37,14 @@ class PageEntry {
   constexpr bool present() const { return (word_ & kPresent) != 0; }
   constexpr bool warm() const { return (word_ & kWarm) != 0; }
   constexpr bool owner_access() const { return (word_ & kOwnerAccess) != 0; }
+  constexpr bool restricted() const { return (word_ & kRestricted) != 0; }
+  constexpr bool divided() const { return (word_ & kDivided) != 0; }
+  // The owner may read and write every byte of the granule.
+  constexpr bool whole() const {
+    return (word_ & (kPresent | kOwnerAccess | kRestricted | kDivided)) ==
+           (kPresent | kOwnerAccess);
+  }
+  // Number of the mapping, or of the slab where the granule is divided.
   constexpr uint32_t mapping() const {
     return static_cast<uint32_t>(word_ >> kMappingShift & ((1U << kPoolIndexBits) - 1));
   }
@@ -45,6 +55,8 @@ class PageEntry {
 
   constexpr PageEntry with_warm() const { return PageEntry(word_ | kWarm); }
   constexpr PageEntry with_owner_access() const { return PageEntry(word_ | kOwnerAccess); }
+  constexpr PageEntry with_restriction() const { return PageEntry(word_ | kRestricted); }
+  constexpr PageEntry with_division() const { return PageEntry(word_ | kDivided); }
   // The entry of the `n`-th granule behind this one in the same mapping.
   constexpr PageEntry advanced(uint64_t n) const { return PageEntry(word_ + n); }
 
@@ -56,6 +68,8 @@ class PageEntry {
   static constexpr unsigned kOwnerShift = 53;
   static constexpr uint64_t kOwnerAccess = uint64_t{1} << 59;
   static constexpr uint64_t kWarm = uint64_t{1} << 60;
+  static constexpr uint64_t kRestricted = uint64_t{1} << 61;
+  static constexpr uint64_t kDivided = uint64_t{1} << 62;
   static constexpr uint64_t kPresent = uint64_t{1} << 63;
 
   uint64_t word_ = 0;

@@ -12,11 +12,6 @@ namespace understudy {
 
 namespace {
 
-bool may_access(const Mapping& mapping, unsigned device) {
-  return mapping.owner_access() ||
-         (mapping.device_access.load(std::memory_order_relaxed) >> device & 1) != 0;
-}
-
 Error no_access(VirtualAddress address) {
   return Error::format(ErrorCode::kRefused, "%p is mapped without access", to_pointer(address));
 }
@@ -25,6 +20,8 @@ Error no_access(VirtualAddress address) {
 uint64_t bytes_to_granule_end(VirtualAddress address, uint64_t limit) {
   return std::min(limit, kGranule - address % kGranule);
 }
+// The same backwards: bytes of the granule that ends at or behind `end`.
+uint64_t bytes_from_granule_start(VirtualAddress end) { return (end - 1) % kGranule + 1; }
 
 }  // namespace
 
@@ -40,8 +37,8 @@ bool Transfer::copy_within_granule(VirtualAddress to, VirtualAddress from, uint6
   if (!to_device) entry = space_.table().look_up(from);
   const VirtualAddress device = to_device ? to : from;
   const VirtualAddress host = to_device ? from : to;
-  if (!entry.present() || !entry.warm() || !entry.owner_access() ||
-      count > kGranule - device % kGranule || !is_plainly_host({host, count})) {
+  if (!entry.whole() || !entry.warm() || count > kGranule - device % kGranule ||
+      !is_plainly_host({host, count})) {
     return false;
   }
   HazardPin pin;
@@ -51,37 +48,31 @@ bool Transfer::copy_within_granule(VirtualAddress to, VirtualAddress from, uint6
   return true;
 }
 
-Result<Transfer::Range> Transfer::check(VirtualRange range, unsigned device) {
-  const PageEntry entry = space_.table().look_up(range.base);
-  if (entry.present()) {
-    // The common case needs no mapping: one granule, whose owner may use it.
-    if (entry.owner_access() && bytes_to_granule_end(range.base, range.size) == range.size) {
-      return Range{true, entry.owner()};
-    }
-    return check_mapped(range, device);
-  }
+Result<Transfer::Range> Transfer::check(VirtualRange range, unsigned device, Use use) {
+  if (space_.table().look_up(range.base).present()) return check_on_device(range, device, use);
   US_TRY(check_host(range));
   return Range{};
 }
 
-Result<Transfer::Range> Transfer::check_mapped(VirtualRange range, unsigned device) {
+Result<Transfer::Range> Transfer::check_on_device(VirtualRange range, unsigned device, Use use) {
   HazardPin pin;
-  PageEntry entry;
+  std::optional<Place> place;
   const Reservation* reservation = nullptr;
-  unsigned owner = 0;
-  for (VirtualAddress at = range.base; at < range.end();) {
-    const Mapping* mapping = space_.pin(at, pin, entry);
-    // Pieces join across mappings of one reservation only (MAP-13).
-    if (mapping == nullptr || (reservation != nullptr && mapping->reservation != reservation)) {
-      return Error::format(ErrorCode::kRefused, "%s at %p leave mapped device memory at %p",
-                           SizeText(range.size).c_str(), to_pointer(range.base), to_pointer(at));
+  for (VirtualAddress at = range.base; at < range.end(); at = place->range.end()) {
+    place = space_.locate(at, pin);
+    const bool begins = at == range.base;
+    if (!place || (!begins && (place->joins == nullptr || place->joins != reservation))) {
+      return Error::format(ErrorCode::kRefused, "%s at %p leave %s device memory at %p",
+                           SizeText(range.size).c_str(), to_pointer(range.base),
+                           reservation != nullptr ? "mapped" : "allocated", to_pointer(at));
     }
-    if (!may_access(*mapping, device)) return no_access(at);
-    reservation = mapping->reservation;
-    owner = entry.owner();
-    at = mapping->range.end();
+    if (!place->may_access(device)) return no_access(at);
+    if (use == Use::kWrite && place->read_only) {
+      return Error::format(ErrorCode::kNoPermission, "%p is read-only memory", to_pointer(at));
+    }
+    reservation = place->joins;
   }
-  return Range{true, owner};
+  return Range{true, reservation != nullptr, place->entry.owner()};
 }
 
 Result<void> Transfer::check_host(VirtualRange range) {
@@ -108,22 +99,19 @@ Result<void> Transfer::check_host(VirtualRange range) {
 
 Result<Transfer::Piece> Transfer::piece_at(VirtualAddress address, uint64_t limit,
                                            const Range& range, HazardPin& pin) {
-  if (!range.mapped) return Piece{address, limit, nullptr, 0, {}};
-  PageEntry entry;
-  const Mapping* mapping = space_.pin(address, pin, entry);
-  if (mapping == nullptr) {
-    return Error::format(ErrorCode::kRefused, "%p was unmapped while it was copied",
+  if (!range.on_device) return Piece{address, limit, nullptr, 0, {}};
+  const std::optional<Place> place = space_.locate(address, pin);
+  if (!place) {
+    return Error::format(ErrorCode::kRefused, "%p lost its memory while it was copied",
                          to_pointer(address));
   }
-  const VirtualAddress host = entry.host() + address % kGranule;
-  const uint64_t in_granule = bytes_to_granule_end(address, limit);
-  if (entry.warm() && in_granule == limit) {
-    return Piece{host, limit, nullptr, 0, entry};
+  const VirtualAddress host = place->entry.host() + address % kGranule;
+  const uint64_t offset = address - place->range.base;
+  const uint64_t size = std::min(limit, place->range.size - offset);
+  if (place->entry.warm() && bytes_to_granule_end(address, size) == size) {
+    return Piece{host, size, nullptr, 0, place->entry};
   }
-  const Extent& extent = mapping->block->extent;
-  const uint64_t offset = address - mapping->range.base;
-  return Piece{host, std::min(limit, mapping->range.size - offset), extent.store,
-               extent.offset + offset, entry};
+  return Piece{host, size, place->store, place->store_offset + offset, place->entry};
 }
 
 Result<void> Transfer::warm(VirtualAddress address, const Piece& piece) {
@@ -169,24 +157,51 @@ Result<void> Transfer::copy(VirtualAddress to, VirtualAddress from, uint64_t cou
     return Error::format(ErrorCode::kRefused, "count %s runs past the end of all addresses",
                          SizeText(count).c_str());
   }
-  US_TRY_ASSIGN(const Range into, check(*target, device));
-  US_TRY_ASSIGN(const Range out, check(*source, device));
-  if (into.mapped && out.mapped && into.owner != out.owner && into.owner != PageEntry::kHostOwner &&
-      out.owner != PageEntry::kHostOwner && settings_.sync_device_copy == SyncDeviceCopy::kReject) {
+  US_TRY_ASSIGN(const Range into, check(*target, device, Use::kWrite));
+  US_TRY_ASSIGN(const Range out, check(*source, device, Use::kRead));
+  US_TRY(check_pair(into, out));
+  if (!source->contains(to)) {
+    for (uint64_t done = 0; done < count;) {
+      US_TRY_ASSIGN(const uint64_t moved,
+                    copy_piece(to + done, into, from + done, out, count - done));
+      done += moved;
+    }
+    return {};
+  }
+  // Forwards, the destination would overwrite what is yet to be read. Backwards in steps that stay
+  // within one granule on either side, so that each of them is one piece.
+  for (uint64_t left = count; left > 0;) {
+    const uint64_t step = std::min(
+        {left, bytes_from_granule_start(to + left), bytes_from_granule_start(from + left)});
+    left -= step;
+    US_TRY(copy_piece(to + left, into, from + left, out, step));
+  }
+  return {};
+}
+
+Result<void> Transfer::check_pair(const Range& into, const Range& out) const {
+  const bool between_devices = into.on_device && out.on_device && into.owner != out.owner &&
+                               into.owner != PageEntry::kHostOwner &&
+                               out.owner != PageEntry::kHostOwner;
+  // RESV-20
+  if (between_devices && (into.mapped || out.mapped) &&
+      settings_.sync_device_copy == SyncDeviceCopy::kReject) {
     return Error::format(ErrorCode::kNotSupported,
                          "mapped memory of devices %u and %u cannot be copied synchronously",
                          out.owner, into.owner);
   }
+  return {};
+}
+
+Result<uint64_t> Transfer::copy_piece(VirtualAddress to, const Range& into, VirtualAddress from,
+                                      const Range& out, uint64_t count) {
   HazardPin into_pin;
   HazardPin out_pin;
-  for (uint64_t done = 0; done < count;) {
-    US_TRY_ASSIGN(const Piece source_piece, piece_at(from + done, count - done, out, out_pin));
-    US_TRY_ASSIGN(const Piece piece, piece_at(to + done, source_piece.size, into, into_pin));
-    US_TRY(warm(to + done, piece));
-    read_piece(piece.host, source_piece, piece.size);
-    done += piece.size;
-  }
-  return {};
+  US_TRY_ASSIGN(const Piece source, piece_at(from, count, out, out_pin));
+  US_TRY_ASSIGN(const Piece target, piece_at(to, source.size, into, into_pin));
+  US_TRY(warm(to, target));
+  read_piece(target.host, source, target.size);
+  return target.size;
 }
 
 Result<void> Transfer::set(VirtualAddress to, uint8_t value, uint64_t count, unsigned device) {
@@ -195,7 +210,7 @@ Result<void> Transfer::set(VirtualAddress to, uint8_t value, uint64_t count, uns
     return Error::format(ErrorCode::kRefused, "count %s runs past the end of all addresses",
                          SizeText(count).c_str());
   }
-  US_TRY_ASSIGN(const Range into, check(*target, device));
+  US_TRY_ASSIGN(const Range into, check(*target, device, Use::kWrite));
   HazardPin pin;
   for (uint64_t done = 0; done < count;) {
     US_TRY_ASSIGN(const Piece piece, piece_at(to + done, count - done, into, pin));

@@ -27,6 +27,8 @@ class Transfer {
   Result<void> set(VirtualAddress to, uint8_t value, uint64_t count, unsigned device);
 
  private:
+  enum class Use : uint8_t { kRead, kWrite };
+
   // One side of a transfer, as far as its bytes lie together on the host.
   struct Piece {
     VirtualAddress host = 0;
@@ -38,7 +40,8 @@ class Transfer {
 
   // What a whole range is, found before anything moves.
   struct Range {
-    bool mapped = false;
+    bool on_device = false;
+    bool mapped = false;  // by the program, not allocated
     unsigned owner = 0;
   };
 
@@ -48,12 +51,16 @@ class Transfer {
   // Whether the range is host memory without a doubt.
   bool is_plainly_host(VirtualRange range) const;
 
-  Result<Range> check(VirtualRange range, unsigned device);
-  Result<Range> check_mapped(VirtualRange range, unsigned device);
+  Result<Range> check(VirtualRange range, unsigned device, Use use);
+  Result<Range> check_on_device(VirtualRange range, unsigned device, Use use);
   Result<void> check_host(VirtualRange range);
+  Result<void> check_pair(const Range& into, const Range& out) const;
   // The piece at an address, at most `limit` bytes. Pinned until the pin is used again.
   Result<Piece> piece_at(VirtualAddress address, uint64_t limit, const Range& range,
                          HazardPin& pin);
+  // Moves the first bytes of what is left to move, at most `count`. Returns how many.
+  Result<uint64_t> copy_piece(VirtualAddress to, const Range& into, VirtualAddress from,
+                              const Range& out, uint64_t count);
   // Makes sure that the bytes of a piece exist, before they are written.
   Result<void> warm(VirtualAddress address, const Piece& piece);
   void read_piece(VirtualAddress to_host, const Piece& from, uint64_t count);
