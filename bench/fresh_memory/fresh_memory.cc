@@ -13,22 +13,7 @@
 #include "support/raw_memory.h"
 #include "support/report.h"
 
-namespace {
-
 using namespace bench;
-
-// In a virtual machine, memory that was not used for long is not there and takes milliseconds per
-// 2 MiB to come back, which says nothing about either side: both shall find it there.
-void fetch_memory_from_host(size_t size) {
-  void* const memory = mmap(nullptr, size, PROT_READ | PROT_WRITE,
-                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  require(memory != MAP_FAILED, "mmap");
-  (void)madvise(memory, size, MADV_HUGEPAGE);
-  memset(memory, 1, size);
-  require(munmap(memory, size) == 0, "munmap");
-}
-
-}  // namespace
 
 int main(int argc, char** argv) {
   const Report report("fresh_memory", argc, argv);

@@ -69,6 +69,14 @@ void raw_populate_huge(std::byte* address, size_t size) {
   memset(address, 1, size);
 }
 
+void fetch_memory_from_host(size_t size) {
+  void* const memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, kCover, -1, 0);
+  require(memory != MAP_FAILED, "mmap");
+  (void)madvise(memory, size, MADV_HUGEPAGE);
+  memset(memory, 1, size);
+  require(munmap(memory, size) == 0, "munmap");
+}
+
 std::string pages_in_use() {
   UsedPages understudy;
   UsedPages baseline;

@@ -22,7 +22,7 @@ std::string number(double value) {
 // As in a goal: 300, not 300.00.
 std::string round_number(double value) {
   char text[32];
-  snprintf(text, sizeof text, "%g", value);
+  snprintf(text, sizeof text, "%.4g", value);
   return text;
 }
 

@@ -15,6 +15,7 @@ struct Unit {
   bool more_is_better = false;
 };
 inline constexpr Unit kNanoseconds{"ns"};
+inline constexpr Unit kMicroseconds{"us"};
 inline constexpr Unit kMilliseconds{"ms"};
 inline constexpr Unit kBytes{"B"};
 inline constexpr Unit kMillionsPerSecond{"M/s", true};

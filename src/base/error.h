@@ -31,8 +31,10 @@ enum class ErrorCode : uint8_t {
   kOutOfMemory,
   kOutOfResources,
   kLinkNotSupported,
-  // Devices that were not set, our own faults.
+  // Devices that were not set, host memory and its registrations, our own faults.
   kDeviceNotSet,
+  kAlreadyRegistered,
+  kNotRegistered,
   kInternal,
 };
 

@@ -12,10 +12,14 @@ namespace understudy {
 enum class LockRank : uint8_t {
   kInitialization,    // aclInit and aclFinalize, with the callbacks they run
   kDeviceUse,         // set and reset of devices, contexts, remembered limits
+  kArenaGrowth,       // one thread at a time reserves addresses for allocations
   kReservationIndex,  // which address ranges are reserved
   kReservation,       // the mappings of one reservation
   kLimbo,             // mappings that a reader still holds after their end
   kRelief,            // one thread at a time gives cached memory back
+  kSlabs,             // small allocations, one lock per shard
+  kPinnedMemory,      // cached and registered memory of the host
+  kArena,             // free addresses for allocations
   kStorageSet,        // the storages of NUMA nodes
   kStorage,           // the free extents of one device's stores
   kRecycledExtents,   // recently freed extents, one lock per shard

@@ -47,4 +47,9 @@ Error invalid_argument(const char* format, ...) {
   return Error::format(ErrorCode::kInvalidArgument, "%s", text);
 }
 
+Result<void> require_feature(Feature feature) {
+  US_TRY_ASSIGN(const Runtime* const runtime, Runtime::instance());
+  return runtime->require(feature);
+}
+
 }  // namespace understudy::capi

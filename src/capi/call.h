@@ -61,6 +61,9 @@ inline Result<void> require_zero(uint64_t value, const char* name) {
   return invalid_argument("%s is %llu and must be 0", name, static_cast<unsigned long long>(value));
 }
 
+// Refuses what the product lacks.
+Result<void> require_feature(Feature feature);
+
 // Handles cross the C ABI as pointers and are numbers here.
 inline uint64_t handle_number(const void* handle) { return reinterpret_cast<uint64_t>(handle); }
 inline void* handle_pointer(uint64_t number) {

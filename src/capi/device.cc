@@ -33,11 +33,9 @@ Result<void> reset(int32_t device_id, Result<void> (Devices::*how)(unsigned)) {
   return {};
 }
 
-// Nothing is ever pending yet but what a call finishes before it returns.
 Result<void> wait_for_device() {
   US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
-  US_TRY(runtime->current_context());
-  return {};
+  return runtime->wait_for_device();
 }
 
 }  // namespace

@@ -43,6 +43,10 @@ aclError published_code(ErrorCode code) {
       return ACL_ERROR_RT_LINK_TYPE_NOT_SUPPORTED;
     case ErrorCode::kDeviceNotSet:
       return ACL_ERROR_RT_CONTEXT_RELEASE_ERROR;
+    case ErrorCode::kAlreadyRegistered:
+      return ACL_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+    case ErrorCode::kNotRegistered:
+      return ACL_ERROR_HOST_MEMORY_NOT_REGISTERED;
     case ErrorCode::kCallbackRefused:
     case ErrorCode::kInternal:
       return ACL_ERROR_INTERNAL_ERROR;

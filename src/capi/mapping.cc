@@ -75,14 +75,16 @@ aclError aclrtMemGetAddressRange(void* ptr, void** pbase, size_t* psize) {
     if (pbase == nullptr && psize == nullptr) {
       return Error::format(ErrorCode::kRefused, "pbase and psize are both NULL");
     }
-    const std::optional<MappingView> found = runtime->address_space().find(to_address(ptr));
+    const VirtualAddress address = to_address(ptr);
+    std::optional<VirtualRange> found = runtime->host_memory().find_block(address);
+    if (const auto on_device = runtime->address_space().find(address)) found = on_device->range;
     if (!found) {
       if (pbase != nullptr) *pbase = nullptr;  // RANGE-09
       return Error::format(ErrorCode::kRefused, "ptr %p is not inside memory of this interface",
                            ptr);
     }
-    if (pbase != nullptr) *pbase = to_pointer(found->range.base);
-    if (psize != nullptr) *psize = found->range.size;
+    if (pbase != nullptr) *pbase = to_pointer(found->base);
+    if (psize != nullptr) *psize = found->size;
     return {};
   });
 }

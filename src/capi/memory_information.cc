@@ -94,7 +94,10 @@ aclError aclrtPointerGetAttributes(const void* ptr, aclrtPtrAttributes* attribut
     memset(attributes, 0, sizeof *attributes);
     const std::optional<MappingView> found = runtime->address_space().find(to_address(ptr));
     if (!found) {
-      attributes->location.type = ACL_MEM_LOCATION_TYPE_UNREGISTERED;
+      const bool host = runtime->host_memory().find(to_address(ptr)).has_value();
+      attributes->location.type =
+          host ? ACL_MEM_LOCATION_TYPE_HOST : ACL_MEM_LOCATION_TYPE_UNREGISTERED;
+      if (host) attributes->pageSize = kNormalPage;
       return {};
     }
     attributes->location = published_location(found->location);

@@ -2,35 +2,99 @@
 #include "device/capacity.h"
 
 #include "base/invariant.h"
+#include "base/size_text.h"
 
 namespace understudy {
+
+namespace {
+
+void raise_to(std::atomic<uint64_t>& peak, uint64_t value) {
+  uint64_t seen = peak.load(std::memory_order_relaxed);
+  while (seen < value && !peak.compare_exchange_weak(seen, value, std::memory_order_relaxed)) {
+  }
+}
+
+}  // namespace
+
+Result<void> charge_or_explain(CapacityLedger& ledger, const Charge& charge) {
+  if (ledger.charge(charge)) [[likely]]
+    return {};
+  const PoolFigures figures = ledger.figures(charge.device, charge.kind);
+  return Error::format(ErrorCode::kOutOfMemory, "device %u has %s of %s in %s pages free, not %s",
+                       charge.device, SizeText(figures.free).c_str(),
+                       SizeText(figures.total).c_str(), name_of(charge.kind),
+                       SizeText(charge.bytes).c_str());
+}
 
 LocalCapacity::LocalCapacity(unsigned devices, uint64_t normal, uint64_t huge)
     : normal_(normal), huge_(huge), devices_(devices) {}
 
-bool LocalCapacity::charge(unsigned device, PageKind kind, uint64_t bytes) {
-  std::atomic<uint64_t>& used = pool(device, kind).used;
-  uint64_t before = used.load(std::memory_order_relaxed);
+uint64_t LocalCapacity::Device::application() const {
+  const uint64_t all =
+      normal.load(std::memory_order_relaxed) + huge.load(std::memory_order_relaxed);
+  // Another thread may be between its two counters.
+  return all - std::min(all, tagged.load(std::memory_order_relaxed));
+}
+
+bool LocalCapacity::charge(const Charge& charge) {
+  Device& device = devices_[charge.device];
+  std::atomic<uint64_t>& counter = used(device, charge.kind);
+  uint64_t before = counter.load(std::memory_order_relaxed);
   do {
-    if (bytes > total(kind) - before) return false;
-  } while (!used.compare_exchange_weak(before, before + bytes, std::memory_order_relaxed));
+    if (charge.bytes > total(charge.kind) - before) return false;
+  } while (
+      !counter.compare_exchange_weak(before, before + charge.bytes, std::memory_order_relaxed));
+  note_charge(device, charge);
   return true;
 }
 
-void LocalCapacity::credit(unsigned device, PageKind kind, uint64_t bytes) {
-  const uint64_t before = pool(device, kind).used.fetch_sub(bytes, std::memory_order_relaxed);
-  US_INVARIANT(before >= bytes, "device %u was credited %llu bytes more than it was charged",
-               device, static_cast<unsigned long long>(bytes - before));
+void LocalCapacity::note_charge(Device& device, const Charge& charge) {
+  if (charge.module == kApplicationModule) [[likely]] {
+    raise_to(device.application_peak, device.application());
+    return;
+  }
+  Tagged& module = device.modules[charge.module];
+  device.tagged.fetch_add(charge.bytes, std::memory_order_relaxed);
+  raise_to(module.peak,
+           module.current.fetch_add(charge.bytes, std::memory_order_relaxed) + charge.bytes);
+}
+
+void LocalCapacity::credit(const Charge& charge) {
+  Device& device = devices_[charge.device];
+  if (charge.module != kApplicationModule) {
+    device.modules[charge.module].current.fetch_sub(charge.bytes, std::memory_order_relaxed);
+    device.tagged.fetch_sub(charge.bytes, std::memory_order_relaxed);
+  }
+  const uint64_t before =
+      used(device, charge.kind).fetch_sub(charge.bytes, std::memory_order_relaxed);
+  US_INVARIANT(before >= charge.bytes, "device %u was credited %llu bytes more than it was charged",
+               charge.device, static_cast<unsigned long long>(charge.bytes - before));
 }
 
 PoolFigures LocalCapacity::figures(unsigned device, PageKind kind) const {
   const Device& pools = devices_[device];
-  const Pool& pool = kind == PageKind::kNormal ? pools.normal : pools.huge;
-  const uint64_t free = total(kind) - pool.used.load(std::memory_order_relaxed);
+  const std::atomic<uint64_t>& taken = kind == PageKind::kNormal ? pools.normal : pools.huge;
+  const uint64_t free = total(kind) - taken.load(std::memory_order_relaxed);
   if (kind == PageKind::kGiant) {
     return {align_down(free, kGiantPage), align_down(total(kind), kGiantPage)};
   }
   return {free, total(kind)};
+}
+
+std::vector<ModuleUsage> LocalCapacity::usage(unsigned device) const {
+  const Device& pools = devices_[device];
+  std::vector<ModuleUsage> found;
+  for (unsigned module = 0; module < kModules; ++module) {
+    const Tagged& tagged = pools.modules[module];
+    ModuleUsage one{static_cast<uint8_t>(module), tagged.current.load(std::memory_order_relaxed),
+                    tagged.peak.load(std::memory_order_relaxed)};
+    if (module == kApplicationModule) {
+      one.current = pools.application();
+      one.peak = pools.application_peak.load(std::memory_order_relaxed);
+    }
+    if (one.peak != 0) found.push_back(one);
+  }
+  return found;
 }
 
 }  // namespace understudy

@@ -110,6 +110,7 @@ struct ProductProfile {
   int ai_cpus;
   uint64_t l2_cache;
   unsigned allocation_padding;  // bytes behind a device allocation
+  uint32_t host_engines;        // bit per engine that can access registered host memory
   FeatureSet features;
 
   bool has(Feature feature) const { return features.has(feature); }

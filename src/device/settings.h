@@ -48,6 +48,12 @@ struct Settings {
   Poison poison = Poison::kOff;
   // Physical numbers of the devices this process sees, in its own order.
   std::vector<int32_t> visible_devices;
+
+  // Whether the CPU may follow device addresses: where it is told so, and where the program runs on
+  // the device.
+  bool cpu_sees_devices() const {
+    return host_access == HostAccess::kAllow || product.run_mode == RunMode::kDevice;
+  }
 };
 
 }  // namespace understudy

@@ -65,7 +65,12 @@ Result<VirtualAddress> AddressSpace::reserve_at(VirtualRange range, uint64_t ali
   return added.base;
 }
 
-Result<void> AddressSpace::release(VirtualAddress base) { return reservations_.remove(base); }
+Result<void> AddressSpace::release(VirtualAddress base) {
+  if (const std::optional<MappingView> inside = find(base); inside && inside->is_allocation) {
+    return Error::format(ErrorCode::kRefused, "%p is allocated, not reserved", to_pointer(base));
+  }
+  return reservations_.remove(base);
+}
 
 Reservation* AddressSpace::find_reservation(VirtualAddress address) {
   // Programs map block after block into the same reservation. A hint from another address space or
@@ -87,25 +92,50 @@ Reservation* AddressSpace::find_reservation(VirtualAddress address) {
 std::optional<Place> AddressSpace::locate(VirtualAddress address, HazardPin& hazard) const {
   PageEntry entry;
   const Mapping* mapping = pin(address, hazard, entry);
-  if (mapping == nullptr) return std::nullopt;
+  if (mapping == nullptr) {
+    return entry.divided() ? locate_slot(address, hazard, entry) : std::nullopt;
+  }
+  if (!mapping->range.contains(address)) return std::nullopt;  // behind the end of an allocation
   const Block& block = *mapping->block;
   return Place{.range = mapping->range,
                .location = block.traits.location,
                .page_kind = block.traits.page_kind(),
                .owner_access = mapping->owner_access(),
-               .read_only = false,
+               .read_only = mapping->read_only,
                .device_access = mapping->device_access.load(std::memory_order_relaxed),
-               .joins = mapping->reservation,
+               .joins = mapping->is_allocation ? nullptr : mapping->reservation,
                .store = block.extent.store,
                .store_offset = block.extent.offset,
                .entry = entry};
+}
+
+std::optional<Place> AddressSpace::locate_slot(VirtualAddress address, HazardPin& hazard,
+                                               PageEntry entry) const {
+  for (; entry.present() && entry.divided(); entry = table_.look_up(address)) {
+    const Slab& slab = slabs_.at(entry.mapping());
+    const uint32_t slot = slab.slot_around(address);
+    const SlotRecord record = slab.record(slot);
+    const VirtualAddress offset = slot * slab.slot_bytes();
+    if (!record.live() || address % kGranule - offset >= record.usable()) return std::nullopt;
+    hazard.publish(&slab.records[slot]);
+    if (slab.record(slot) != record || table_.look_up(address).with_warm() != entry.with_warm()) {
+      continue;
+    }
+    return Place{.range = {align_down(address, kGranule) + offset, record.usable()},
+                 .location = {LocationKind::kDevice, entry.owner()},
+                 .page_kind = PageKind::kNormal,
+                 .store = slab.extent.store,
+                 .store_offset = slab.extent.offset + offset,
+                 .entry = entry};
+  }
+  return std::nullopt;
 }
 
 std::optional<MappingView> AddressSpace::find(VirtualAddress address) {
   HazardPin hazard;
   const std::optional<Place> place = locate(address, hazard);
   if (!place) return std::nullopt;
-  return MappingView{place->range, place->location, place->page_kind};
+  return MappingView{place->range, place->location, place->page_kind, place->joins == nullptr};
 }
 
 bool AddressSpace::is_reserved(VirtualAddress address) {
@@ -114,9 +144,10 @@ bool AddressSpace::is_reserved(VirtualAddress address) {
 
 Error AddressSpace::not_a_mapping(VirtualAddress address) {
   if (const std::optional<MappingView> inside = find(address)) {
-    return Error::format(ErrorCode::kRefused, "%p is inside the mapping of %s at %p, not its start",
-                         to_pointer(address), SizeText(inside->range.size).c_str(),
-                         to_pointer(inside->range.base));
+    return Error::format(ErrorCode::kRefused, "%p is inside the %s of %s at %p, not %s",
+                         to_pointer(address), inside->is_allocation ? "allocation" : "mapping",
+                         SizeText(inside->range.size).c_str(), to_pointer(inside->range.base),
+                         inside->is_allocation ? "a mapping" : "its start");
   }
   return Error::format(ErrorCode::kRefused, "%p is %s", to_pointer(address),
                        is_reserved(address) ? "reserved but not mapped" : "not a device address");

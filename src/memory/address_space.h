@@ -26,6 +26,8 @@
 #include "memory/place.h"
 #include "memory/reservation.h"
 #include "memory/reservation_index.h"
+#include "memory/slab.h"
+#include "platform/address_window.h"
 
 namespace understudy {
 
@@ -44,6 +46,7 @@ struct MappingView {
   VirtualRange range;
   Location location;
   PageKind page_kind = PageKind::kHuge;
+  bool is_allocation = false;
 };
 
 class AddressSpace {
@@ -66,17 +69,30 @@ class AddressSpace {
   Result<void> grant(VirtualRange range, std::span<const Location> locations);
   Result<bool> has_access(VirtualAddress base, Location location);
 
+  // Places the block of an allocation; its first `usable` bytes may be used. Takes the caller's
+  // reference to the block over if it succeeds.
+  Result<void> place_allocation(const Arena& place, Block& block, uint64_t usable, bool read_only);
+  // Ends the large allocation that starts at an address. Gives back the addresses it had.
+  Result<VirtualRange> end_allocation(VirtualAddress base);
+  // The same for a granule of small allocations, which the slab describes.
+  Result<void> enter_slab(const Arena& place, Slab& slab, unsigned device);
+  // False if the CPU can still look at it and it must not be used again.
+  bool leave_slab(Slab& slab) noexcept;
+  ObjectPool<Slab>& slabs() { return slabs_; }
+  // Why an address cannot be freed.
+  Error not_an_allocation(VirtualAddress address);
+
   Result<BlockHandle> retain(VirtualAddress base);
   std::optional<MappingView> find(VirtualAddress address);
   bool is_reserved(VirtualAddress address);
 
   // For the copy engine. Pins what is at an address; nothing if it has no memory.
   std::optional<Place> locate(VirtualAddress address, HazardPin& pin) const;
-  // Pins the mapping at an address; null if there is none.
+  // Pins the mapping at an address; null if there is none. A large allocation is a mapping, too.
   const Mapping* pin(VirtualAddress address, HazardPin& pin, PageEntry& entry) const {
     while (true) {
       entry = table_.look_up(address);
-      if (!entry.present()) return nullptr;
+      if (!entry.present() || entry.divided()) return nullptr;
       if (try_pin(address, pin, entry)) return &mappings_.at(entry.mapping());
     }
   }
@@ -86,8 +102,17 @@ class AddressSpace {
     // The warm bit may have been set meanwhile; everything else must be as it was.
     return table_.look_up(address).with_warm() == entry.with_warm();
   }
+  // The host address of `count` bytes, pinned, in the common case: they lie in one granule, are
+  // warm, and the owner may read and write them all. 0 if it is not that.
+  VirtualAddress resolve_quickly(VirtualAddress address, uint64_t count, PageEntry entry,
+                                 HazardPin& pin) const {
+    if (!entry.warm() || count > kGranule - address % kGranule) return 0;
+    const bool pinned = entry.divided() ? try_pin_slot(address, count, pin, entry)
+                                        : entry.whole() && try_pin(address, pin, entry);
+    return pinned ? entry.host() + address % kGranule : 0;
+  }
   PageTable& table() { return table_; }
-  const ReservationIndex& reservations() const { return reservations_; }
+  ReservationIndex& reservations() { return reservations_; }
 
   // Ends mappings that were in use when they were unmapped and no longer are.
   void drain_limbo();
@@ -96,17 +121,32 @@ class AddressSpace {
   Result<VirtualAddress> reserve_at(VirtualRange range, uint64_t alignment, VirtualRange window,
                                     ReservedPages pages);
   Reservation* find_reservation(VirtualAddress address);
+  // Pins the small allocation around `count` bytes; false if they are not all in one.
+  bool try_pin_slot(VirtualAddress address, uint64_t count, HazardPin& pin, PageEntry entry) const {
+    const Slab& slab = slabs_.at(entry.mapping());
+    const uint32_t slot = slab.slot_around(address);
+    const SlotRecord record = slab.record(slot);
+    const uint64_t offset = address % kGranule - slot * slab.slot_bytes();
+    if (!record.live() || offset + count > record.usable()) return false;
+    pin.publish(&slab.records[slot]);
+    return slab.record(slot) == record && table_.look_up(address).with_warm() == entry.with_warm();
+  }
+  std::optional<Place> locate_slot(VirtualAddress address, HazardPin& pin, PageEntry entry) const;
   // Everything but the reference to the block, which it takes over.
   Result<void> map_block(VirtualRange range, Block& block, InitialAccess access);
   Result<void> check_place_locked(const Reservation& reservation, VirtualRange range,
                                   const Block& block) US_REQUIRES(reservation.mutex);
-  Result<void> place_window_locked(const Reservation& reservation, VirtualRange range,
-                                   const Block& block) US_REQUIRES(reservation.mutex);
+  // Lets the CPU look at an extent at its device address.
+  Result<void> place_window_locked(const Reservation& reservation, VirtualAddress base,
+                                   const Extent& extent, platform::CpuAccess access)
+      US_REQUIRES(reservation.mutex);
   void enter_locked(Reservation& reservation, Mapping& mapping) US_REQUIRES(reservation.mutex);
   Result<void> grant_locked(Reservation& reservation, Mapping& mapping, Location location)
       US_REQUIRES(reservation.mutex);
-  // The mapping that starts at `base`, seen under its reservation's lock; null if there is none.
-  Mapping* mapping_at_locked(const Reservation& reservation, VirtualAddress base)
+  // The mapping or allocation that starts at `base`, seen under its reservation's lock; null if
+  // there is none.
+  Mapping* mapping_at_locked(const Reservation& reservation, VirtualAddress base,
+                             ReservationUse use = ReservationUse::kProgram)
       US_REQUIRES(reservation.mutex);
   Error not_a_mapping(VirtualAddress address);
   static Result<void> close_window(VirtualRange range);
@@ -121,6 +161,7 @@ class AddressSpace {
   PageTable table_;
   ReservationIndex reservations_;
   ObjectPool<Mapping> mappings_;
+  ObjectPool<Slab> slabs_;
   // A list, changed under the lock; looked at without it to see that it is empty.
   Mutex limbo_mutex_{LockRank::kLimbo};
   std::atomic<Mapping*> limbo_{nullptr};

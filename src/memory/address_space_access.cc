@@ -38,11 +38,11 @@ Result<void> AddressSpace::grant_locked(Reservation& reservation, Mapping& mappi
     return Error::format(ErrorCode::kNotSupported, "device %u cannot reach memory of device %u",
                          location.id, owner.id);
   }
-  // The CPU gets what the host is granted, and with host_access=allow what the owner is.
-  const bool for_cpu =
-      !location.on_device() || (is_owner && settings_.host_access == HostAccess::kAllow);
+  // The CPU gets what the host is granted, and what the owner is where it sees devices.
+  const bool for_cpu = !location.on_device() || (is_owner && settings_.cpu_sees_devices());
   if (for_cpu && !mapping.has_window) {
-    US_TRY(place_window_locked(reservation, mapping.range, *mapping.block));
+    US_TRY(place_window_locked(reservation, mapping.range.base, mapping.block->extent,
+                               platform::CpuAccess::kReadWrite));
     mapping.has_window = true;
   }
   if (location.on_device()) {
@@ -59,7 +59,7 @@ Result<bool> AddressSpace::has_access(VirtualAddress base, Location location) {
     HazardPin hazard;
     PageEntry entry;
     const Mapping* mapping = pin(base, hazard, entry);
-    if (mapping != nullptr && mapping->range.base == base) {
+    if (mapping != nullptr && !mapping->is_allocation && mapping->range.base == base) {
       if (!location.on_device()) return mapping->host_access.load(std::memory_order_relaxed);
       return (mapping->device_access.load(std::memory_order_relaxed) >> location.id & 1) != 0;
     }

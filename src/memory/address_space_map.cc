@@ -7,7 +7,6 @@
 #include "base/scope_exit.h"
 #include "base/size_text.h"
 #include "memory/address_space.h"
-#include "platform/address_window.h"
 
 namespace understudy {
 
@@ -64,9 +63,12 @@ Result<void> AddressSpace::map_block(VirtualRange range, Block& block, InitialAc
   ScopeExit undo([&] { mappings_.give_back(*index); });
   table_.prepare(range);
   const bool on_device = block.traits.location.on_device();
-  const bool cpu_may_look = !on_device || settings_.host_access == HostAccess::kAllow;
+  const bool cpu_may_look = !on_device || settings_.cpu_sees_devices();
   const bool window = cpu_may_look && access == InitialAccess::kOwner;
-  if (window) US_TRY(place_window_locked(*reservation, range, block));
+  if (window) {
+    US_TRY(place_window_locked(*reservation, range.base, block.extent,
+                               platform::CpuAccess::kReadWrite));
+  }
   undo.dismiss();
 
   Mapping& mapping = mappings_.at(*index);
@@ -79,12 +81,18 @@ Result<void> AddressSpace::map_block(VirtualRange range, Block& block, InitialAc
                               std::memory_order_relaxed);
   mapping.host_access.store(owner && !on_device, std::memory_order_relaxed);
   mapping.has_window = window;
+  mapping.is_allocation = false;
+  mapping.read_only = false;
   enter_locked(*reservation, mapping);
   return {};
 }
 
 Result<void> AddressSpace::check_place_locked(const Reservation& reservation, VirtualRange range,
                                               const Block& block) {
+  if (reservation.use == ReservationUse::kAllocations) {
+    return Error::format(ErrorCode::kRefused, "%p is where allocations are, not in a reservation",
+                         to_pointer(range.base));
+  }
   if (!reservation.range.contains(range)) {
     return Error::format(ErrorCode::kRefused, "%s at %p are not wholly inside one reservation",
                          SizeText(range.size).c_str(), to_pointer(range.base));
@@ -113,18 +121,16 @@ Result<void> AddressSpace::check_place_locked(const Reservation& reservation, Vi
   return {};
 }
 
-Result<void> AddressSpace::place_window_locked(const Reservation& reservation, VirtualRange range,
-                                               const Block& block) {
+Result<void> AddressSpace::place_window_locked(const Reservation& reservation, VirtualAddress base,
+                                               const Extent& extent, platform::CpuAccess access) {
   if (!reservation.occupied) {
     return Error::format(ErrorCode::kNotSupported,
                          "the host cannot map %p, so the CPU cannot have access there",
-                         to_pointer(range.base));
+                         to_pointer(base));
   }
   // A CPU touch of memory that the host does not have would be a signal: get it first.
-  const Extent& extent = block.extent;
   US_TRY(storages_.warm(*extent.store, extent.offset, extent.size));
-  return platform::place_file(range, extent.store->file(), extent.offset,
-                              platform::CpuAccess::kReadWrite);
+  return platform::place_file({base, extent.size}, extent.store->file(), extent.offset, access);
 }
 
 void AddressSpace::enter_locked(Reservation& reservation, Mapping& mapping) {
@@ -171,10 +177,11 @@ Result<void> AddressSpace::close_window(VirtualRange range) {
   return covered.error();
 }
 
-Mapping* AddressSpace::mapping_at_locked(const Reservation& reservation, VirtualAddress base) {
-  if (!reservation.range.contains(base)) return nullptr;
+Mapping* AddressSpace::mapping_at_locked(const Reservation& reservation, VirtualAddress base,
+                                         ReservationUse use) {
+  if (reservation.use != use || !reservation.range.contains(base)) return nullptr;
   const PageEntry entry = table_.look_up(base);
-  if (!entry.present()) return nullptr;
+  if (!entry.present() || entry.divided()) return nullptr;
   Mapping& mapping = mappings_.at(entry.mapping());
   return mapping.range.base == base ? &mapping : nullptr;
 }
@@ -247,7 +254,7 @@ Result<void> AddressSpace::map_again(VirtualRange destination, VirtualAddress so
       HazardPin hazard;
       PageEntry entry;
       const Mapping* mapping = pin(source + done, hazard, entry);
-      if (mapping == nullptr || mapping->range.base != source + done) {
+      if (mapping == nullptr || mapping->is_allocation || mapping->range.base != source + done) {
         return not_a_mapping(source + done);
       }
       // A neighbouring reservation is not part of the source.

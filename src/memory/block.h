@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "base/handle.h"
+#include "device/capacity.h"
 #include "device/location.h"
 #include "device/page_kind.h"
 #include "memory/storage.h"
@@ -56,6 +57,7 @@ constexpr PageKind page_kind_of(BlockAttribute attribute) {
 // What a block was asked for with; constant while it lives.
 struct BlockTraits {
   BlockAttribute attribute = BlockAttribute::kHuge;
+  uint8_t module = kApplicationModule;
   Location location;
 
   PageKind page_kind() const { return page_kind_of(attribute); }
@@ -97,6 +99,8 @@ struct Block {
   uint32_t index = 0;
   BlockTraits traits;
   Extent extent;
+  // What it costs its device; an allocation of normal pages costs less than its granules.
+  uint64_t charged = 0;
 };
 static_assert(sizeof(Block) <= 64);
 

@@ -69,6 +69,12 @@ class ObjectPool {
   bool exists(uint32_t index) const {
     return index < kMaxSlots && chunks_[index / kChunk].load(std::memory_order_acquire) != nullptr;
   }
+  // Calls visit(slot) for every slot that was ever handed out, free ones included.
+  template <typename Visit>
+  void for_each(Visit visit) const {
+    const uint32_t count = handed_out();
+    for (uint32_t index = 0; index < count; ++index) visit(at(index));
+  }
 
  private:
   static constexpr uint32_t kMaxSlots = uint32_t{1} << kPoolIndexBits;
@@ -98,6 +104,11 @@ class ObjectPool {
     return index;
   }
 
+  uint32_t handed_out() const US_EXCLUDES(common_mutex_) {
+    MutexLock lock(common_mutex_);
+    return fresh_;
+  }
+
   List take_batch() US_EXCLUDES(common_mutex_) {
     List batch;
     MutexLock lock(common_mutex_);
@@ -112,7 +123,7 @@ class ObjectPool {
 
   ZeroedArray<std::atomic<T*>> chunks_;
   std::array<Shard, kShards> shards_;
-  Mutex common_mutex_{LockRank::kObjectPool};
+  mutable Mutex common_mutex_{LockRank::kObjectPool};
   List common_ US_GUARDED_BY(common_mutex_);
   uint32_t fresh_ US_GUARDED_BY(common_mutex_) = 0;  // slots from here on were never handed out
 };

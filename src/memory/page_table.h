@@ -39,6 +39,10 @@ class PageTable {
     return PageEntry(leaf_of(root)->entries[granule].load(std::memory_order_seq_cst));
   }
 
+  // Calls visit(address of the granule) for the granules of a range that have an entry. Leaves out
+  // all but the first granule of an entry that covers a whole GiB.
+  template <typename Visit>
+  void for_each(VirtualRange range, Visit visit) const;
   // Whether no granule of the range has an entry.
   bool is_empty(VirtualRange range) const;
   // Makes the leaves that set() will need, so that set() cannot fail.
@@ -85,6 +89,23 @@ class PageTable {
 
   ZeroedArray<std::atomic<uint64_t>> root_;
 };
+
+template <typename Visit>
+void PageTable::for_each(VirtualRange range, Visit visit) const {
+  for_each_root(root_, range, [&](const std::atomic<uint64_t>& entry, VirtualRange part) {
+    const uint64_t root = entry.load(std::memory_order_acquire);
+    if (root == 0) return;
+    if (PageEntry(root).present()) {
+      visit(part.base);
+      return;
+    }
+    for (VirtualAddress at = part.base; at < part.end(); at += kGranule) {
+      if (leaf_of(root)->entries[granule_in_root(at)].load(std::memory_order_relaxed) != 0) {
+        visit(at);
+      }
+    }
+  });
+}
 
 template <typename WholeIsWarm>
 void PageTable::note_warm(VirtualAddress address, PageEntry seen, WholeIsWarm whole_is_warm) {

@@ -52,7 +52,7 @@ Result<uint64_t> PhysicalMemory::granularity(BlockAttribute attribute, Location 
   // The id of a host location does not matter here (GRAN-13).
   if (!location.on_device()) location.id = 0;
   US_TRY(check_supported(attribute, location));
-  return BlockTraits{attribute, location}.granularity();
+  return BlockTraits{.attribute = attribute, .location = location}.granularity();
 }
 
 Result<uint64_t> PhysicalMemory::rounded_size(const BlockRequest& request,
@@ -64,33 +64,41 @@ Result<uint64_t> PhysicalMemory::rounded_size(const BlockRequest& request,
                        request.size, SizeText(granularity).c_str());
 }
 
-Result<void> PhysicalMemory::charge(const BlockTraits& traits, uint64_t size) {
+Result<void> PhysicalMemory::charge(const BlockTraits& traits, uint64_t bytes) {
   if (!traits.location.on_device()) return {};
-  const PageKind kind = traits.page_kind();
-  if (capacity_.charge(traits.location.id, kind, size)) return {};
-  const PoolFigures figures = capacity_.figures(traits.location.id, kind);
-  return Error::format(ErrorCode::kOutOfMemory, "device %u has %s of %s in %s pages free, not %s",
-                       traits.location.id, SizeText(figures.free).c_str(),
-                       SizeText(figures.total).c_str(), name_of(kind), SizeText(size).c_str());
+  return charge_or_explain(capacity_,
+                           {traits.location.id, traits.page_kind(), bytes, traits.module});
 }
 
-void PhysicalMemory::credit(const BlockTraits& traits, uint64_t size) {
-  if (traits.location.on_device()) {
-    capacity_.credit(traits.location.id, traits.page_kind(), size);
-  }
+void PhysicalMemory::credit(const BlockTraits& traits, uint64_t bytes) {
+  if (!traits.location.on_device()) return;
+  capacity_.credit({traits.location.id, traits.page_kind(), bytes, traits.module});
 }
 
 Result<BlockHandle> PhysicalMemory::create(const BlockRequest& request) {
-  const BlockTraits traits{request.attribute, request.location};
+  const BlockTraits traits{.attribute = request.attribute, .location = request.location};
   US_TRY(check_supported(traits.attribute, traits.location));
   if (traits.location.kind == LocationKind::kHostNuma &&
       !platform::numa_node_exists(traits.location.id)) {
     return Error::format(ErrorCode::kRefused, "the host has no NUMA node %u", traits.location.id);
   }
   US_TRY_ASSIGN(const uint64_t size, rounded_size(request, traits.granularity()));
+  US_TRY_ASSIGN(const Block* const block, make_block(traits, size, size, {.handles = 1}));
+  return handle_of(*block);
+}
 
-  US_TRY(charge(traits, size));
-  ScopeExit undo_charge([&] { credit(traits, size); });
+Result<Block*> PhysicalMemory::create_mapped(const BlockTraits& traits, uint64_t bytes) {
+  const std::optional<uint64_t> size = align_up(bytes, traits.granularity());
+  if (!size) {
+    return Error::format(ErrorCode::kOutOfMemory, "no device has %s", SizeText(bytes).c_str());
+  }
+  return make_block(traits, *size, bytes, {.mappings = 1});
+}
+
+Result<Block*> PhysicalMemory::make_block(const BlockTraits& traits, uint64_t size,
+                                          uint64_t charged, const BlockState& references) {
+  US_TRY(charge(traits, charged));
+  ScopeExit undo_charge([&] { credit(traits, charged); });
   US_TRY_ASSIGN(const Extent extent, storages_.take(traits.location, size, traits.page_kind()));
   ScopeExit undo_extent([&] { storages_.of(traits.location).give_back(extent); });
   if (settings_.commit == Commit::kEager) {
@@ -108,11 +116,13 @@ Result<BlockHandle> PhysicalMemory::create(const BlockRequest& request) {
   block.index = *index;
   block.traits = traits;
   block.extent = extent;
+  block.charged = charged;
   block.storage_holds.store(1, std::memory_order_relaxed);
   BlockState state = BlockState::unpack(block.state.load(std::memory_order_relaxed));
-  state.handles = 1;
+  state.handles = references.handles;
+  state.mappings = references.mappings;
   block.state.store(state.pack(), std::memory_order_release);
-  return handle_of(block);
+  return &block;
 }
 
 BlockHandle PhysicalMemory::handle_of(const Block& block) const {
@@ -236,7 +246,7 @@ Result<BlockHandle> PhysicalMemory::retain(Block& block) {
 }
 
 void PhysicalMemory::end(Block& block) {
-  credit(block.traits, block.extent.size);
+  credit(block.traits, block.charged);
   drop_storage(block);
 }
 

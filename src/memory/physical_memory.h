@@ -38,6 +38,9 @@ class PhysicalMemory {
   PhysicalMemory(const Settings& settings, CapacityLedger& capacity, StorageSet& storages);
 
   Result<BlockHandle> create(const BlockRequest& request);
+  // A block that has no handle but one mapping, which the caller makes: what an allocation is
+  // made of. Charges `bytes`, and takes whole granules for them.
+  Result<Block*> create_mapped(const BlockTraits& traits, uint64_t bytes);
   // Drops one reference that the user holds.
   Result<void> free(BlockHandle handle);
   Result<BlockProperties> properties(BlockHandle handle);
@@ -65,8 +68,10 @@ class PhysicalMemory {
 
   Result<void> check_supported(BlockAttribute attribute, Location location) const;
   Result<uint64_t> rounded_size(const BlockRequest& request, uint64_t granularity) const;
-  Result<void> charge(const BlockTraits& traits, uint64_t size);
-  void credit(const BlockTraits& traits, uint64_t size);
+  Result<Block*> make_block(const BlockTraits& traits, uint64_t size, uint64_t charged,
+                            const BlockState& references);
+  Result<void> charge(const BlockTraits& traits, uint64_t bytes);
+  void credit(const BlockTraits& traits, uint64_t bytes);
   Result<Block*> find(BlockHandle handle);
   Error unknown_handle(BlockHandle handle) const;
   Error mapped_too_often() const;

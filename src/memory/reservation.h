@@ -16,6 +16,9 @@ namespace understudy {
 // The page type a reservation was made for; it counts only where the configuration says so.
 enum class ReservedPages : uint8_t { kCommon, kHuge };
 
+// Whether the program reserved a range, or it is where allocations are placed.
+enum class ReservationUse : uint8_t { kProgram, kAllocations };
+
 // Whose blocks are mapped into a reservation: one device's, or the host's.
 struct ReservationOwner {
   static constexpr uint32_t kNobody = ~0U;
@@ -32,6 +35,7 @@ struct Reservation {
   std::atomic<uint64_t> generation{0};
   VirtualRange range US_GUARDED_BY(mutex);     // empty when dead
   bool occupied US_GUARDED_BY(mutex) = false;  // the host's address space holds the range as well
+  ReservationUse use US_GUARDED_BY(mutex) = ReservationUse::kProgram;
   ReservedPages pages US_GUARDED_BY(mutex) = ReservedPages::kCommon;
   uint64_t mappings US_GUARDED_BY(mutex) = 0;
   ReservationOwner owner US_GUARDED_BY(mutex);

@@ -38,7 +38,25 @@ Result<VirtualRange> ReservationIndex::add_anywhere(uint64_t size, uint64_t alig
   MutexLock lock(mutex_);
   retry_vacating_locked();
   US_TRY_ASSIGN(const Placement placement, place_anywhere_locked(*rounded, alignment));
-  return enter_locked(placement, pages);
+  US_TRY(enter_locked(placement, pages, ReservationUse::kProgram));
+  return placement.range;
+}
+
+Result<Arena> ReservationIndex::add_arena(uint64_t size, uint64_t least) {
+  const std::optional<uint64_t> least_rounded = align_up(least, kGiB);
+  if (!least_rounded || *least_rounded > kFarWindow.size) return no_addresses(least);
+  MutexLock lock(mutex_);
+  retry_vacating_locked();
+  for (size = std::max(size, *least_rounded);;) {
+    US_TRY_ASSIGN(const Placement placement, place_anywhere_locked(size, kGiB));
+    if (placement.hold == Hold::kNobody && size > *least_rounded) {
+      size = std::max(align_down(size / 2, kGiB), *least_rounded);
+      continue;
+    }
+    US_TRY_ASSIGN(Reservation* const reservation,
+                  enter_locked(placement, ReservedPages::kCommon, ReservationUse::kAllocations));
+    return Arena{placement.range, reservation};
+  }
 }
 
 Result<ReservationIndex::Placement> ReservationIndex::place_anywhere_locked(uint64_t size,
@@ -107,7 +125,9 @@ Result<VirtualRange> ReservationIndex::add_at(VirtualRange range, ReservedPages 
                          SizeText(range.size).c_str(), to_pointer(range.base));
   }
   // Any other failure: the host cannot map it, which the software MMU does not mind.
-  return enter_locked({range, occupied.ok() ? Hold::kHost : Hold::kNobody}, pages);
+  US_TRY(enter_locked({range, occupied.ok() ? Hold::kHost : Hold::kNobody}, pages,
+                      ReservationUse::kProgram));
+  return range;
 }
 
 const Reservation* ReservationIndex::overlapping_locked(VirtualRange range) {
@@ -118,7 +138,8 @@ const Reservation* ReservationIndex::overlapping_locked(VirtualRange range) {
   return previous.end > range.base ? previous.reservation : nullptr;
 }
 
-Result<VirtualRange> ReservationIndex::enter_locked(Placement placement, ReservedPages pages) {
+Result<Reservation*> ReservationIndex::enter_locked(Placement placement, ReservedPages pages,
+                                                    ReservationUse use) {
   ScopeExit undo_place([&] {
     if (placement.hold != Hold::kNobody) (void)platform::vacate(placement.range);
   });
@@ -134,6 +155,7 @@ Result<VirtualRange> ReservationIndex::enter_locked(Placement placement, Reserve
     MutexLock lock(reservation.mutex);
     reservation.index = *index;
     reservation.occupied = placement.hold != Hold::kNobody;
+    reservation.use = use;
     reservation.pages = pages;
     reservation.range = placement.range;
     reservation.mappings = 0;
@@ -145,7 +167,7 @@ Result<VirtualRange> ReservationIndex::enter_locked(Placement placement, Reserve
        at += kTiB) {
     near_[at / kTiB].store(true, std::memory_order_relaxed);
   }
-  return placement.range;
+  return &reservation;
 }
 
 Result<void> ReservationIndex::remove(VirtualAddress base) {
@@ -162,6 +184,10 @@ Result<void> ReservationIndex::remove(VirtualAddress base) {
   Reservation& reservation = *entry->second.reservation;
   {
     MutexLock reservation_lock(reservation.mutex);
+    if (reservation.use == ReservationUse::kAllocations) {
+      return Error::format(ErrorCode::kRefused, "%p is where allocations are, not a reservation",
+                           to_pointer(base));
+    }
     if (reservation.mappings != 0) {
       return Error::format(ErrorCode::kRefused,
                            "%llu mappings are still inside the reservation at %p",

@@ -22,10 +22,19 @@
 
 namespace understudy {
 
+struct Arena {
+  VirtualRange range;
+  Reservation* reservation = nullptr;
+};
+
 class ReservationIndex {
  public:
   // A free range of the library's choice. Sizes are rounded up to the granule.
   Result<VirtualRange> add_anywhere(uint64_t size, uint64_t alignment, ReservedPages pages);
+  // A place for allocations: no reservation of the program's, which can neither map into it nor
+  // release it. Never ends. Smaller than asked for, but not than `least`, where the host cannot
+  // occupy so much.
+  Result<Arena> add_arena(uint64_t size, uint64_t least);
   // Exactly this range or nothing.
   // REQUIRES: a multiple of the granule, inside the table's addresses.
   Result<VirtualRange> add_at(VirtualRange range, ReservedPages pages);
@@ -53,7 +62,8 @@ class ReservationIndex {
                                               uint64_t size, uint64_t alignment)
       US_REQUIRES(mutex_);
   const Reservation* overlapping_locked(VirtualRange range) US_REQUIRES(mutex_);
-  Result<VirtualRange> enter_locked(Placement placement, ReservedPages pages) US_REQUIRES(mutex_);
+  Result<Reservation*> enter_locked(Placement placement, ReservedPages pages, ReservationUse use)
+      US_REQUIRES(mutex_);
   // Gives ranges back that the host did not take when they were released.
   void retry_vacating_locked() US_REQUIRES(mutex_);
 

@@ -76,6 +76,7 @@ Result<void> StorageSet::warm(Store& store, uint64_t offset, uint64_t size) {
 void StorageSet::relieve_pressure() {
   // One thread at a time: what another one is giving back right now counts as well.
   MutexLock relief(relief_mutex_);
+  for (MemoryCache* const cache : caches_) cache->trim();
   host_->trim();
   for (const std::unique_ptr<Storage>& device : devices_) device->trim();
   MutexLock lock(mutex_);

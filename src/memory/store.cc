@@ -173,8 +173,10 @@ void Store::chill(uint64_t offset, uint64_t size) {
 }
 
 void Store::refresh(uint64_t offset, uint64_t size) {
-  for (uint64_t at = offset; at < offset + size; at += kGranule) {
-    if (is_warm_at(at)) fill_bytes(to_pointer(alias(at)), fresh_byte(), kGranule);
+  for (uint64_t at = offset; at < offset + size;) {
+    const uint64_t next = std::min(align_down(at, kGranule) + kGranule, offset + size);
+    if (is_warm_at(at)) fill_bytes(to_pointer(alias(at)), fresh_byte(), next - at);
+    at = next;
   }
 }
 

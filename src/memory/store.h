@@ -80,7 +80,8 @@ class Store {
   // Gives the host memory of a range back. The range is a multiple of the granule.
   // REQUIRES: no one uses the range.
   void chill(uint64_t offset, uint64_t size);
-  // Overwrites the warm part of a range with the poison pattern, as it is in the cold part.
+  // Overwrites the warm part of a range, of any size, with the poison pattern, as it is in the cold
+  // part.
   void refresh(uint64_t offset, uint64_t size);
 
   HostBacking backing() const;

@@ -31,20 +31,26 @@ bool Transfer::is_plainly_host(VirtualRange range) const {
          !reservations.was_ever_near(range.base) && !reservations.was_ever_near(range.end() - 1);
 }
 
-bool Transfer::copy_within_granule(VirtualAddress to, VirtualAddress from, uint64_t count) {
+bool Transfer::copy_quickly(VirtualAddress to, VirtualAddress from, uint64_t count) {
   PageEntry entry = space_.table().look_up(to);
   const bool to_device = entry.present();
   if (!to_device) entry = space_.table().look_up(from);
-  const VirtualAddress device = to_device ? to : from;
   const VirtualAddress host = to_device ? from : to;
-  if (!entry.whole() || !entry.warm() || count > kGranule - device % kGranule ||
-      !is_plainly_host({host, count})) {
-    return false;
-  }
+  if (!entry.warm() || !is_plainly_host({host, count})) return false;
   HazardPin pin;
-  if (!space_.try_pin(device, pin, entry)) return false;
-  void* const bytes = to_pointer(entry.host() + device % kGranule);
-  copy_bytes(to_device ? bytes : to_pointer(host), to_device ? to_pointer(host) : bytes, count);
+  const VirtualAddress bytes = space_.resolve_quickly(to_device ? to : from, count, entry, pin);
+  if (bytes == 0) return false;
+  copy_bytes(to_pointer(to_device ? bytes : host), to_pointer(to_device ? host : bytes), count);
+  return true;
+}
+
+bool Transfer::set_quickly(VirtualAddress to, uint8_t value, uint64_t count) {
+  const PageEntry entry = space_.table().look_up(to);
+  if (!entry.warm()) return false;
+  HazardPin pin;
+  const VirtualAddress bytes = space_.resolve_quickly(to, count, entry, pin);
+  if (bytes == 0) return false;
+  fill_bytes(to_pointer(bytes), value, count);
   return true;
 }
 
@@ -150,7 +156,7 @@ void Transfer::read_piece(VirtualAddress to_host, const Piece& from, uint64_t co
 
 Result<void> Transfer::copy(VirtualAddress to, VirtualAddress from, uint64_t count,
                             unsigned device) {
-  if (count <= kGranule && copy_within_granule(to, from, count)) return {};
+  if (count <= kGranule && copy_quickly(to, from, count)) return {};
   const auto target = VirtualRange::make(to, count);
   const auto source = VirtualRange::make(from, count);
   if (!target || !source) {
@@ -205,6 +211,7 @@ Result<uint64_t> Transfer::copy_piece(VirtualAddress to, const Range& into, Virt
 }
 
 Result<void> Transfer::set(VirtualAddress to, uint8_t value, uint64_t count, unsigned device) {
+  if (count <= kGranule && set_quickly(to, value, count)) return {};
   const auto target = VirtualRange::make(to, count);
   if (!target) {
     return Error::format(ErrorCode::kRefused, "count %s runs past the end of all addresses",

@@ -45,9 +45,10 @@ class Transfer {
     unsigned owner = 0;
   };
 
-  // The common case: everything in one granule, warm, the owner's, and the other side ordinary
-  // host memory. False, and nothing done, if it is not that.
-  bool copy_within_granule(VirtualAddress to, VirtualAddress from, uint64_t count);
+  // The common case: a device's bytes in one granule that the MMU resolves quickly, and the other
+  // side ordinary host memory. False, and nothing done, if it is not that.
+  bool copy_quickly(VirtualAddress to, VirtualAddress from, uint64_t count);
+  bool set_quickly(VirtualAddress to, uint8_t value, uint64_t count);
   // Whether the range is host memory without a doubt.
   bool is_plainly_host(VirtualRange range) const;
 

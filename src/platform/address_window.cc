@@ -23,6 +23,8 @@ int protection_of(CpuAccess access) {
   switch (access) {
     case CpuAccess::kNone:
       return PROT_NONE;
+    case CpuAccess::kRead:
+      return PROT_READ;
     case CpuAccess::kReadWrite:
       return PROT_READ | PROT_WRITE;
   }

@@ -15,7 +15,7 @@
 
 namespace understudy::platform {
 
-enum class CpuAccess : uint8_t { kNone, kReadWrite };
+enum class CpuAccess : uint8_t { kNone, kRead, kReadWrite };
 
 // Occupies exactly this range without access. Fails with EEXIST if anything lives there, with
 // another number if the host cannot map it at all.

@@ -16,6 +16,7 @@ enum class SystemCall : uint8_t {
   kUnmap,
   kCommit,
   kDiscard,
+  kLock,
   kCount,
 };
 

@@ -55,6 +55,7 @@ void Devices::end_use_locked(unsigned device) {
       end_context_locked(context);
     }
   }
+  memory_.free_all(device);
 }
 
 bool Devices::is_set(unsigned device) const {

@@ -12,6 +12,7 @@
 #include "base/mutex.h"
 #include "base/result.h"
 #include "device/settings.h"
+#include "memory/device_memory.h"
 #include "memory/object_pool.h"
 #include "runtime/context.h"
 
@@ -19,7 +20,7 @@ namespace understudy {
 
 class Devices {
  public:
-  explicit Devices(const Settings& settings) : settings_(settings) {}
+  Devices(const Settings& settings, DeviceMemory& memory) : settings_(settings), memory_(memory) {}
 
   unsigned count() const { return settings_.devices; }
   // Refuses numbers that no device has. `name` is what the caller calls the number.
@@ -28,7 +29,7 @@ class Devices {
 
   // Counts one more use. Gives the default context, unless the product has none.
   Result<std::optional<ContextReference>> set(unsigned device);
-  // Counts one use less; at zero all contexts of the device end.
+  // Counts one use less; at zero all contexts and allocations of the device end (DEV-11).
   Result<void> reset(unsigned device);
   // The same whatever the count.
   Result<void> reset_at_once(unsigned device);
@@ -78,6 +79,7 @@ class Devices {
   Error not_set(unsigned device) const;
 
   const Settings& settings_;
+  DeviceMemory& memory_;
   ObjectPool<Context> pool_;
   mutable Mutex mutex_{LockRank::kDeviceUse};
   std::array<Use, kMaxDevices> uses_ US_GUARDED_BY(mutex_);

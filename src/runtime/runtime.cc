@@ -22,8 +22,10 @@ Runtime::Runtime(Settings settings)
       storages_(settings_),
       physical_(settings_, capacity_, storages_),
       space_(settings_, physical_, storages_),
+      device_memory_(settings_, capacity_, storages_, physical_, space_),
+      host_memory_(settings_, storages_, space_, device_memory_),
       transfer_(settings_, space_, storages_),
-      devices_(settings_) {}
+      devices_(settings_, device_memory_) {}
 
 bool Runtime::platform_forked() { return platform::in_fork_child(); }
 
@@ -84,6 +86,11 @@ Result<ContextReference> Runtime::current_context() {
   }
   return Error::format(ErrorCode::kNoContext,
                        "the calling thread has no context; set a device or a context first");
+}
+
+Result<void> Runtime::wait_for_device() {
+  US_TRY(current_context());
+  return {};
 }
 
 void Runtime::apply(const InitOptions& options) {

@@ -14,6 +14,8 @@
 #include "device/capacity.h"
 #include "device/settings.h"
 #include "memory/address_space.h"
+#include "memory/device_memory.h"
+#include "memory/host_memory.h"
 #include "memory/physical_memory.h"
 #include "memory/storage_set.h"
 #include "memory/transfer.h"
@@ -45,6 +47,8 @@ class Runtime {
   StorageSet& storages() { return storages_; }
   PhysicalMemory& physical_memory() { return physical_; }
   AddressSpace& address_space() { return space_; }
+  DeviceMemory& device_memory() { return device_memory_; }
+  HostMemory& host_memory() { return host_memory_; }
   Transfer& transfer() { return transfer_; }
   Devices& devices() { return devices_; }
   Initialization& initialization() { return initialization_; }
@@ -57,6 +61,9 @@ class Runtime {
   }
   // The calling thread's context. Adopts the default device of aclInit where there is none.
   Result<ContextReference> current_context();
+  // Waits for the work of the calling thread's device. Nothing is ever pending yet but what a call
+  // finishes before it returns.
+  Result<void> wait_for_device();
 
   // The error texts of the process, where they are kept together (INIT-06).
   void add_error_text(std::string text);
@@ -78,6 +85,8 @@ class Runtime {
   StorageSet storages_;
   PhysicalMemory physical_;
   AddressSpace space_;
+  DeviceMemory device_memory_;
+  HostMemory host_memory_;
   Transfer transfer_;
   Devices devices_;
   Initialization initialization_;

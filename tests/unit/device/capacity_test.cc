@@ -32,46 +32,46 @@ TEST(Capacity, BeginsWithEverythingFree) {
 
 TEST(Capacity, ChargeTakesFromOnePoolOfOneDevice) {
   LocalCapacity capacity(2, 4 * kMiB, 10 * kMiB);
-  ASSERT_TRUE(capacity.charge(1, kHuge, 2 * kMiB));
+  ASSERT_TRUE(capacity.charge({1, kHuge, 2 * kMiB}));
   EXPECT_EQ(free_of(capacity, 1, kHuge), 8 * kMiB);
   EXPECT_EQ(capacity.figures(1, kHuge).total, 10 * kMiB);
   EXPECT_EQ(free_of(capacity, 1, kNormal), 4 * kMiB);
   EXPECT_EQ(free_of(capacity, 0, kHuge), 10 * kMiB);
-  capacity.credit(1, kHuge, 2 * kMiB);
+  capacity.credit({1, kHuge, 2 * kMiB});
   EXPECT_EQ(free_of(capacity, 1, kHuge), 10 * kMiB);
 }
 
 TEST(Capacity, ChargeBeyondWhatIsFreeTakesNothing) {
   LocalCapacity capacity(1, 4 * kMiB, 10 * kMiB);
-  EXPECT_FALSE(capacity.charge(0, kHuge, 10 * kMiB + 1));
-  EXPECT_FALSE(capacity.charge(0, kHuge, UINT64_MAX));
-  ASSERT_TRUE(capacity.charge(0, kHuge, 8 * kMiB));
-  EXPECT_FALSE(capacity.charge(0, kHuge, 3 * kMiB));
-  EXPECT_FALSE(capacity.charge(0, kHuge, UINT64_MAX - 8 * kMiB + 1));
+  EXPECT_FALSE(capacity.charge({0, kHuge, 10 * kMiB + 1}));
+  EXPECT_FALSE(capacity.charge({0, kHuge, UINT64_MAX}));
+  ASSERT_TRUE(capacity.charge({0, kHuge, 8 * kMiB}));
+  EXPECT_FALSE(capacity.charge({0, kHuge, 3 * kMiB}));
+  EXPECT_FALSE(capacity.charge({0, kHuge, UINT64_MAX - 8 * kMiB + 1}));
   EXPECT_EQ(free_of(capacity, 0, kHuge), 2 * kMiB);
-  EXPECT_TRUE(capacity.charge(0, kHuge, 2 * kMiB));
+  EXPECT_TRUE(capacity.charge({0, kHuge, 2 * kMiB}));
   EXPECT_EQ(free_of(capacity, 0, kHuge), 0u);
-  EXPECT_FALSE(capacity.charge(0, kHuge, 1));
+  EXPECT_FALSE(capacity.charge({0, kHuge, 1}));
 }
 
 TEST(Capacity, GiantPagesAreWholeGibibytesOfTheHugePool) {
   LocalCapacity capacity(1, kGiB, 3 * kGiB + 512 * kMiB);
   EXPECT_EQ(capacity.figures(0, kGiant).free, 3 * kGiB);
   EXPECT_EQ(capacity.figures(0, kGiant).total, 3 * kGiB);
-  ASSERT_TRUE(capacity.charge(0, kGiant, kGiB));
+  ASSERT_TRUE(capacity.charge({0, kGiant, kGiB}));
   EXPECT_EQ(free_of(capacity, 0, kHuge), 2 * kGiB + 512 * kMiB);
   EXPECT_EQ(free_of(capacity, 0, kGiant), 2 * kGiB);
   // The half GiB beside the whole ones costs no giant page, one huge page more does.
-  ASSERT_TRUE(capacity.charge(0, kHuge, 512 * kMiB));
+  ASSERT_TRUE(capacity.charge({0, kHuge, 512 * kMiB}));
   EXPECT_EQ(free_of(capacity, 0, kGiant), 2 * kGiB);
-  ASSERT_TRUE(capacity.charge(0, kHuge, 2 * kMiB));
+  ASSERT_TRUE(capacity.charge({0, kHuge, 2 * kMiB}));
   EXPECT_EQ(free_of(capacity, 0, kGiant), kGiB);
   EXPECT_EQ(free_of(capacity, 0, kNormal), kGiB);
 }
 
 TEST(Capacity, DeviceWithoutAPoolGivesNothingFromIt) {
   LocalCapacity capacity(1, 0, 10 * kMiB);
-  EXPECT_FALSE(capacity.charge(0, kNormal, kNormalPage));
+  EXPECT_FALSE(capacity.charge({0, kNormal, kNormalPage}));
   EXPECT_EQ(capacity.figures(0, kNormal).total, 0u);
 }
 
@@ -85,7 +85,7 @@ TEST(Capacity, StaysExactWithManyThreads) {
     for (int round = 0; round < 200; ++round) {
       uint64_t mine = 0;
       for (uint64_t i = 0; i < kPages / 2; ++i) {
-        if (!capacity.charge(0, kHuge, kHugePage)) continue;
+        if (!capacity.charge({0, kHuge, kHugePage})) continue;
         ++mine;
         const uint64_t now = ++held;
         uint64_t most = most_held.load();
@@ -93,7 +93,7 @@ TEST(Capacity, StaysExactWithManyThreads) {
         }
       }
       held -= mine;
-      capacity.credit(0, kHuge, mine * kHugePage);
+      capacity.credit({0, kHuge, mine * kHugePage});
     }
   });
   EXPECT_LE(most_held.load(), kPages);
@@ -105,7 +105,7 @@ TEST(Capacity, ThreadsTogetherGetExactlyWhatThereIs) {
   LocalCapacity capacity(1, 0, kPages * kHugePage);
   std::atomic<uint64_t> granted{0};
   run_on_threads(4, [&](int) {
-    while (capacity.charge(0, kHuge, kHugePage)) ++granted;
+    while (capacity.charge({0, kHuge, kHugePage})) ++granted;
   });
   EXPECT_EQ(granted, kPages);
   EXPECT_EQ(free_of(capacity, 0, kHuge), 0u);
@@ -114,8 +114,8 @@ TEST(Capacity, ThreadsTogetherGetExactlyWhatThereIs) {
 TEST(CapacityDeathTest, MoreCreditThanChargeIsOurOwnFault) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   LocalCapacity capacity(1, 0, 10 * kMiB);
-  ASSERT_TRUE(capacity.charge(0, kHuge, 2 * kMiB));
-  EXPECT_DEATH(capacity.credit(0, kHuge, 4 * kMiB), "credited 2097152 bytes more");
+  ASSERT_TRUE(capacity.charge({0, kHuge, 2 * kMiB}));
+  EXPECT_DEATH(capacity.credit({0, kHuge, 4 * kMiB}), "credited 2097152 bytes more");
 }
 
 TEST(PageKind, SizesAreThoseOfTheDevice) {

@@ -13,6 +13,8 @@
 #include "device/capacity.h"
 #include "device/settings.h"
 #include "memory/address_space.h"
+#include "memory/device_memory.h"
+#include "memory/host_memory.h"
 #include "memory/physical_memory.h"
 #include "memory/storage_set.h"
 #include "memory/transfer.h"
@@ -46,11 +48,16 @@ struct MemoryRig {
         storages(settings),
         physical(settings, capacity, storages),
         space(settings, physical, storages),
+        device_memory(settings, capacity, storages, physical, space),
+        host_memory(settings, storages, space, device_memory),
         transfer(settings, space, storages) {}
   // The runtime never ends, so nothing else gives the addresses back that a test leaves reserved.
   ~MemoryRig() {
     for (const VirtualRange range : reserved) {
       if (space.is_reserved(range.base)) (void)platform::vacate(range);
+    }
+    for (const VirtualRange arena : device_memory.addresses().ranges()) {
+      (void)platform::vacate(arena);
     }
   }
   MemoryRig(const MemoryRig&) = delete;
@@ -103,6 +110,8 @@ struct MemoryRig {
   StorageSet storages;
   PhysicalMemory physical;
   AddressSpace space;
+  DeviceMemory device_memory;
+  HostMemory host_memory;
   Transfer transfer;
   std::vector<VirtualRange> reserved;
 };

@@ -8,14 +8,14 @@
 #include <string>
 
 #include "unit/expect_result.h"
+#include "unit/memory/memory_rig.h"
 #include "unit/run_on_threads.h"
 
 namespace understudy {
 namespace {
 
 Settings settings_of(std::string_view product) {
-  Settings settings;
-  settings.product = *find_product(product);
+  Settings settings = rig_settings(product);
   settings.devices = 4;
   return settings;
 }
@@ -24,8 +24,8 @@ class DevicesTest : public testing::Test {
  protected:
   ContextReference set(unsigned device) { return *value_of(devices_.set(device)); }
 
-  const Settings settings_ = settings_of("a2");
-  Devices devices_{settings_};
+  MemoryRig rig_{settings_of("a2")};
+  Devices devices_{rig_.settings, rig_.device_memory};
 };
 
 TEST_F(DevicesTest, OnlyNumbersOfDevicesPass) {
@@ -79,8 +79,8 @@ TEST_F(DevicesTest, ResetEndsTheContextsOfItsDeviceAlone) {
 }
 
 TEST_F(DevicesTest, ProductWithoutDefaultContextGivesNone) {
-  const Settings settings = settings_of("ipv350");
-  Devices devices(settings);
+  MemoryRig rig(settings_of("ipv350"));
+  Devices devices(rig.settings, rig.device_memory);
   EXPECT_EQ(value_of(devices.set(0)).has_value(), false);
   EXPECT_TRUE(devices.is_set(0));
   EXPECT_FALSE(devices.has_default_context(0));

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Device memory: allocate and free. Rules: MALLOC, FREE, POLICY.
+#include "acl/acl_rt.h"
+#include "capi/call.h"
+#include "capi/malloc_arguments.h"
+
+using namespace understudy;        // NOLINT: entry points of one chapter
+using namespace understudy::capi;  // NOLINT
+
+namespace {
+
+constexpr uint64_t kUnit = 32;
+
+// Whether a function puts the product's padding behind what was asked for (MALLOC-12).
+enum class Padding : uint8_t { kProduct, kNone };
+
+Result<uint64_t> rounded_size(uint64_t size) {
+  const std::optional<uint64_t> rounded = align_up(size, kUnit);
+  // Room for the padding of any product, so that the outer check needs to know none.
+  if (rounded && *rounded <= SIZE_MAX - kUnit) return *rounded;
+  return invalid_argument("size %llu is too large to be rounded up",
+                          static_cast<unsigned long long>(size));
+}
+
+// Everything behind the outer checks.
+Result<void> allocate(void** result, uint64_t size, const MallocPolicy& policy, Padding padding,
+                      const aclrtMallocConfig* configuration = nullptr) {
+  US_TRY_ASSIGN(const uint64_t rounded, rounded_size(size));
+  US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
+  US_TRY_ASSIGN(const ContextReference context, runtime->current_context());
+  US_TRY_ASSIGN(const uint8_t module, device_configuration(configuration, context.device()));
+  const ProductProfile& product = runtime->settings().product;
+  US_TRY(check_policy(product, policy));
+  const bool padded = padding == Padding::kProduct && policy.pages != PagePolicy::kGiantOnly;
+  US_TRY_ASSIGN(const VirtualAddress address,
+                runtime->device_memory().allocate(
+                    {.device = context.device(),
+                     .asked = size,
+                     .usable = rounded + (padded ? product.allocation_padding : 0),
+                     .policy = policy.pages,
+                     .read_only = policy.read_only,
+                     .module = module}));
+  *result = to_pointer(address);
+  return {};
+}
+
+// aclrtMallocWithCfg and aclrtMallocForTaskScheduler.
+Result<void> allocate_configured(void** result, size_t size, aclrtMemMallocPolicy policy,
+                                 const aclrtMallocConfig* configuration) {
+  US_TRY(require_pointer(result, "devPtr"));
+  US_TRY(require_attributes(configuration));
+  US_TRY(require_size(size, "size"));
+  US_TRY(rounded_size(size));
+  US_TRY(require_feature(Feature::kDeviceAllocation));
+  return allocate(result, size, policy_of(policy), Padding::kNone, configuration);
+}
+
+Result<void> check_range_arguments(const void* address, size_t size) {
+  US_TRY(require_pointer(address, "devPtr"));
+  US_TRY(require_size(size, "size"));
+  return require_feature(Feature::kDeviceAllocation);
+}
+
+}  // namespace
+
+aclError aclrtMalloc(void** devPtr, size_t size, aclrtMemMallocPolicy policy) {
+  return guarded(__func__, [&]() -> Result<void> {
+    US_TRY(require_pointer(devPtr, "devPtr"));
+    US_TRY(require_size(size, "size"));
+    return allocate(devPtr, size, policy_of(policy), Padding::kProduct);
+  });
+}
+
+aclError aclrtMallocAlign32(void** devPtr, size_t size, aclrtMemMallocPolicy policy) {
+  return guarded(__func__, [&]() -> Result<void> {
+    US_TRY(require_pointer(devPtr, "devPtr"));
+    US_TRY(require_size(size, "size"));
+    return allocate(devPtr, size, policy_of(policy), Padding::kNone);
+  });
+}
+
+aclError aclrtMallocCached(void** devPtr, size_t size, aclrtMemMallocPolicy policy) {
+  return guarded(__func__, [&]() -> Result<void> {
+    US_TRY(require_pointer(devPtr, "devPtr"));
+    US_TRY(require_size(size, "size"));
+    US_TRY(rounded_size(size));
+    US_TRY(require_feature(Feature::kDeviceAllocation));
+    return allocate(devPtr, size, cached_policy_of(policy), Padding::kProduct);
+  });
+}
+
+aclError aclrtMallocWithCfg(void** devPtr, size_t size, aclrtMemMallocPolicy policy,
+                            aclrtMallocConfig* cfg) {
+  return guarded(__func__, [&] { return allocate_configured(devPtr, size, policy, cfg); });
+}
+
+aclError aclrtMallocForTaskScheduler(void** devPtr, size_t size, aclrtMemMallocPolicy policy,
+                                     aclrtMallocConfig* cfg) {
+  return guarded(__func__, [&] { return allocate_configured(devPtr, size, policy, cfg); });
+}
+
+aclError aclrtFree(void* devPtr) {
+  return guarded(__func__, [&]() -> Result<void> {
+    US_TRY(require_pointer(devPtr, "devPtr"));
+    US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
+    return runtime->device_memory().free(to_address(devPtr));
+  });
+}
+
+aclError aclrtFreeWithDevSync(void* devPtr) {
+  return guarded(__func__, [&]() -> Result<void> {
+    US_TRY(require_pointer(devPtr, "devPtr"));
+    US_TRY(require_feature(Feature::kDeviceAllocation));
+    US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
+    US_TRY(runtime->wait_for_device());
+    return runtime->device_memory().free(to_address(devPtr));
+  });
+}
+
+// The caches of the software device are the host's, which are coherent.
+aclError aclrtMemFlush(void* devPtr, size_t size) {
+  return guarded(__func__, [&] { return check_range_arguments(devPtr, size); });
+}
+
+aclError aclrtMemInvalidate(void* devPtr, size_t size) {
+  return guarded(__func__, [&] { return check_range_arguments(devPtr, size); });
+}

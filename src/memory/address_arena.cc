@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory/address_arena.h"
+
+#include <new>
+#include <optional>
+#include <utility>
+
+namespace understudy {
+
+Result<Arena> AddressArena::take(uint64_t size, uint64_t alignment) {
+  if (const auto found = take_from_parts(size, alignment)) return *found;
+  MutexLock growth(growth_mutex_);
+  // Another thread may have been here first.
+  if (const auto found = take_from_parts(size, alignment)) return *found;
+  {
+    MutexLock lock(mutex_);
+    parts_.reserve(parts_.size() + 1);  // an arena cannot be taken back, so nothing may fail later
+  }
+  US_TRY_ASSIGN(const Arena arena, reservations_.add_arena(kPartSize, size));
+  Part part{arena, ExtentMap(arena.range.size)};
+  // Arenas start at multiples of 1 GiB and no alignment is larger.
+  (void)part.free.take(size, alignment);
+  MutexLock lock(mutex_);
+  parts_.push_back(std::move(part));
+  return Arena{{arena.range.base, size}, arena.reservation};
+}
+
+std::optional<Arena> AddressArena::take_from_parts(uint64_t size, uint64_t alignment) {
+  MutexLock lock(mutex_);
+  for (Part& part : parts_) {
+    if (const auto offset = part.free.take(size, alignment)) {
+      return Arena{{part.arena.range.base + *offset, size}, part.arena.reservation};
+    }
+  }
+  return std::nullopt;
+}
+
+std::vector<VirtualRange> AddressArena::ranges() const {
+  MutexLock lock(mutex_);
+  std::vector<VirtualRange> found;
+  for (const Part& part : parts_) found.push_back(part.arena.range);
+  return found;
+}
+
+void AddressArena::give_back(VirtualRange range) noexcept {
+  MutexLock lock(mutex_);
+  for (Part& part : parts_) {
+    if (!part.arena.range.contains(range.base)) continue;
+    try {
+      part.free.give_back(range.base - part.arena.range.base, range.size);
+    } catch (const std::bad_alloc&) {
+      // No memory to note it: the addresses stay out of use, of which there are plenty.
+    }
+    return;
+  }
+}
+
+}  // namespace understudy

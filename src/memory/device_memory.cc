@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory/device_memory.h"
+
+#include <utility>
+
+#include "base/scope_exit.h"
+#include "base/size_text.h"
+
+namespace understudy {
+
+namespace {
+
+constexpr uint64_t kSmallLimit = kMiB;
+
+// The page kind to try first.
+PageKind first_kind(const AllocationRequest& request) {
+  switch (request.policy) {
+    case PagePolicy::kPeerHugeFirst:
+    case PagePolicy::kHugeOnly:
+      break;
+    case PagePolicy::kHugeFirst:
+      return request.asked <= kSmallLimit ? PageKind::kNormal : PageKind::kHuge;
+    case PagePolicy::kNormalOnly:
+      return PageKind::kNormal;
+    case PagePolicy::kGiantOnly:
+      return PageKind::kGiant;
+    case PagePolicy::kBySize:
+      return request.asked >= kHugePage ? PageKind::kHuge : PageKind::kNormal;
+  }
+  return PageKind::kHuge;
+}
+
+bool may_fall_back(PagePolicy policy) {
+  return policy == PagePolicy::kPeerHugeFirst || policy == PagePolicy::kHugeFirst;
+}
+
+BlockAttribute attribute_of(PageKind kind) {
+  switch (kind) {
+    case PageKind::kNormal:
+      return BlockAttribute::kNormal;
+    case PageKind::kHuge:
+      return BlockAttribute::kHuge;
+    case PageKind::kGiant:
+      return BlockAttribute::kGiant;
+  }
+  return BlockAttribute::kHuge;
+}
+
+uint64_t charged_for(SlotRecord record) { return *align_up(record.usable(), kNormalPage); }
+
+}  // namespace
+
+// The slabs of one device.
+class DeviceMemory::Slabs final : public SlabSource {
+ public:
+  Slabs(DeviceMemory& memory, unsigned device)
+      : memory_(memory), device_(device), heap_(*this, memory.space_.slabs()) {}
+
+  SlabHeap& heap() { return heap_; }
+
+  Result<void> open(Slab& slab, unsigned slot_size) override {
+    StorageSet& storages = memory_.storages_;
+    US_TRY_ASSIGN(slab.extent, storages.take(location(), kGranule, PageKind::kNormal));
+    ScopeExit undo_extent([&] { storages.of(location()).give_back(slab.extent); });
+    if (memory_.settings_.commit == Commit::kEager) {
+      US_TRY(storages.warm(*slab.extent.store, slab.extent.offset, kGranule));
+    }
+    US_TRY_ASSIGN(const Arena place, memory_.arena_.take(kGranule, kGranule));
+    ScopeExit undo_place([&] { memory_.arena_.give_back(place.range); });
+    slab.divide(place.range.base, slot_size);
+    US_TRY(memory_.space_.enter_slab(place, slab, device_));
+    undo_place.dismiss();
+    undo_extent.dismiss();
+    return {};
+  }
+
+  void close(Slab& slab) noexcept override {
+    if (!memory_.space_.leave_slab(slab)) return;
+    memory_.arena_.give_back({slab.base.load(std::memory_order_relaxed), kGranule});
+    memory_.storages_.of(location()).give_back(slab.extent);
+  }
+
+ private:
+  Location location() const { return {LocationKind::kDevice, device_}; }
+
+  DeviceMemory& memory_;
+  const unsigned device_;
+  SlabHeap heap_;
+};
+
+DeviceMemory::DeviceMemory(const Settings& settings, CapacityLedger& capacity, StorageSet& storages,
+                           PhysicalMemory& physical, AddressSpace& space)
+    : settings_(settings),
+      capacity_(capacity),
+      storages_(storages),
+      physical_(physical),
+      space_(space),
+      arena_(space.reservations()) {
+  for (unsigned device = 0; device < settings.devices; ++device) {
+    slabs_.push_back(std::make_unique<Slabs>(*this, device));
+  }
+  storages.add_cache(*this);
+}
+
+DeviceMemory::~DeviceMemory() = default;
+
+Result<VirtualAddress> DeviceMemory::allocate(const AllocationRequest& request) {
+  const PageKind kind = first_kind(request);
+  Result<VirtualAddress> address = allocate_of(request, kind);
+  if (address.ok() || kind != PageKind::kHuge || !may_fall_back(request.policy) ||
+      address.error().code() != ErrorCode::kOutOfMemory) {
+    return address;
+  }
+  return allocate_of(request, PageKind::kNormal);
+}
+
+Result<VirtualAddress> DeviceMemory::allocate_of(const AllocationRequest& request, PageKind kind) {
+  const std::optional<uint64_t> bytes = align_up(request.usable, page_size(kind));
+  if (!bytes) {
+    return Error::format(ErrorCode::kOutOfMemory, "no device has %s",
+                         SizeText(request.usable).c_str());
+  }
+  // Nothing ever writes to read-only memory, so it has granules of its own, which cost nothing.
+  if (kind == PageKind::kNormal && request.usable <= kMaxSlotBytes && !request.read_only) {
+    return allocate_slot(request, *bytes);
+  }
+  return allocate_block(request, kind, *bytes);
+}
+
+Result<VirtualAddress> DeviceMemory::allocate_slot(const AllocationRequest& request,
+                                                   uint64_t bytes) {
+  const Charge charge{request.device, PageKind::kNormal, bytes, request.module};
+  US_TRY(charge_or_explain(capacity_, charge));
+  ScopeExit undo([&] { capacity_.credit(charge); });
+  US_TRY_ASSIGN(const VirtualAddress address,
+                slabs_[request.device]->heap().allocate(request.usable, request.module));
+  undo.dismiss();
+  if (settings_.poison == Poison::kOn) {
+    HazardPin pin;
+    if (const std::optional<Place> place = space_.locate(address, pin)) {
+      place->store->refresh(place->store_offset, request.usable);
+    }
+  }
+  return address;
+}
+
+Result<VirtualAddress> DeviceMemory::allocate_block(const AllocationRequest& request, PageKind kind,
+                                                    uint64_t bytes) {
+  const BlockTraits traits{
+      attribute_of(kind), request.module, {LocationKind::kDevice, request.device}};
+  US_TRY_ASSIGN(Block* const block, physical_.create_mapped(traits, bytes));
+  ScopeExit undo_block([&] { physical_.drop_mapping(*block); });
+  US_TRY_ASSIGN(const Arena place, arena_.take(block->extent.size, traits.granularity()));
+  ScopeExit undo_place([&] { arena_.give_back(place.range); });
+  US_TRY(space_.place_allocation(place, *block, request.usable, request.read_only));
+  undo_place.dismiss();
+  undo_block.dismiss();
+  return place.range.base;
+}
+
+Result<void> DeviceMemory::free(VirtualAddress address) {
+  const PageEntry entry = space_.table().look_up(address);
+  if (!entry.divided()) return free_block(address);
+  const unsigned device = entry.owner();
+  const std::optional<SlotRecord> record =
+      slabs_[device]->heap().free(space_.slabs().at(entry.mapping()), address);
+  if (!record) return space_.not_an_allocation(address);
+  capacity_.credit({device, PageKind::kNormal, charged_for(*record), record->tag()});
+  return {};
+}
+
+Result<void> DeviceMemory::free_block(VirtualAddress address) {
+  US_TRY_ASSIGN(const VirtualRange addresses, space_.end_allocation(address));
+  arena_.give_back(addresses);
+  return {};
+}
+
+void DeviceMemory::free_all(unsigned device) {
+  slabs_[device]->heap().free_all([&](SlotRecord record) {
+    capacity_.credit({device, PageKind::kNormal, charged_for(record), record.tag()});
+  });
+  for (const VirtualRange range : arena_.ranges()) {
+    space_.table().for_each(range, [&](VirtualAddress at) {
+      VirtualAddress base = 0;
+      {
+        HazardPin pin;
+        const std::optional<Place> place = space_.locate(at, pin);
+        if (!place || place->location.id != device || place->entry.divided()) return;
+        base = place->range.base;
+      }
+      // Another thread may have freed it meanwhile.
+      (void)free_block(base);
+    });
+  }
+}
+
+void DeviceMemory::trim() {
+  for (const std::unique_ptr<Slabs>& slabs : slabs_) slabs->heap().trim();
+}
+
+}  // namespace understudy

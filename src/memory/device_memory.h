@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What aclrtMalloc gives: memory of a device at an address of its own. Charges the page kind that
+// the policy asks for, and finds room: a slot of a slab for little memory in normal pages, a block
+// of its own for the rest. Rules: MALLOC, FREE, POLICY. Any thread may call anything.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/result.h"
+#include "device/capacity.h"
+#include "device/settings.h"
+#include "memory/address_arena.h"
+#include "memory/address_space.h"
+#include "memory/physical_memory.h"
+#include "memory/slab_heap.h"
+
+namespace understudy {
+
+// Which pages an allocation is to have.
+enum class PagePolicy : uint8_t {
+  kPeerHugeFirst,  // huge pages, normal ones if they run short
+  kHugeFirst,      // the same, but normal pages up to 1 MiB
+  kHugeOnly,
+  kNormalOnly,
+  kGiantOnly,
+  kBySize,  // huge pages from 2 MiB on
+};
+
+struct AllocationRequest {
+  unsigned device = 0;
+  uint64_t asked = 0;   // the size the caller named
+  uint64_t usable = 0;  // the same with rounding and padding
+  PagePolicy policy = PagePolicy::kHugeFirst;
+  bool read_only = false;
+  uint8_t module = kApplicationModule;
+};
+
+class DeviceMemory final : public MemoryCache {
+ public:
+  DeviceMemory(const Settings& settings, CapacityLedger& capacity, StorageSet& storages,
+               PhysicalMemory& physical, AddressSpace& space);
+  ~DeviceMemory() override;
+
+  Result<VirtualAddress> allocate(const AllocationRequest& request);
+  // Ends the allocation that starts at an address, whatever device it is on.
+  Result<void> free(VirtualAddress address);
+  // Ends all allocations on a device.
+  void free_all(unsigned device);
+  void trim() override;
+
+  AddressArena& addresses() { return arena_; }
+
+ private:
+  class Slabs;
+
+  Result<VirtualAddress> allocate_of(const AllocationRequest& request, PageKind kind);
+  Result<VirtualAddress> allocate_slot(const AllocationRequest& request, uint64_t bytes);
+  Result<VirtualAddress> allocate_block(const AllocationRequest& request, PageKind kind,
+                                        uint64_t bytes);
+  Result<void> free_block(VirtualAddress address);
+
+  const Settings& settings_;
+  CapacityLedger& capacity_;
+  StorageSet& storages_;
+  PhysicalMemory& physical_;
+  AddressSpace& space_;
+  AddressArena arena_;
+  std::vector<std::unique_ptr<Slabs>> slabs_;  // by device
+};
+
+}  // namespace understudy

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory/host_memory.h"
+
+#include "base/size_text.h"
+#include "memory/address_layout.h"
+
+namespace understudy {
+
+HostMemory::HostMemory(const Settings& settings, StorageSet& storages, AddressSpace& space,
+                       DeviceMemory& device_memory)
+    : settings_(settings),
+      space_(space),
+      device_memory_(device_memory),
+      pinned_(settings, storages),
+      registered_(settings, device_memory.addresses()) {}
+
+Result<VirtualAddress> HostMemory::allocate(uint64_t size, DeviceAddress address, unsigned device) {
+  if (settings_.product.run_mode == RunMode::kHost) return pinned_.allocate(size, address);
+  constexpr uint64_t kUnit = 32;
+  const std::optional<uint64_t> rounded = align_up(size, kUnit);
+  if (!rounded) {
+    return Error::format(ErrorCode::kOutOfMemory, "no device has %s", SizeText(size).c_str());
+  }
+  return device_memory_.allocate(
+      {.device = device, .asked = size, .usable = *rounded, .policy = PagePolicy::kNormalOnly});
+}
+
+Result<void> HostMemory::free(VirtualAddress address) {
+  if (settings_.product.run_mode == RunMode::kDevice) return device_memory_.free(address);
+  const std::optional<PinnedView> block = pinned_.find(address);
+  if (!block || block->range.base != address) return not_a_block(address);
+  if (registered_.overlaps(block->range)) {
+    return Error::format(ErrorCode::kRefused, "the block at %p is registered; unregister it first",
+                         to_pointer(address));
+  }
+  if (!pinned_.free(address)) return not_a_block(address);
+  return {};
+}
+
+Error HostMemory::not_a_block(VirtualAddress address) {
+  if (const auto block = pinned_.find(address)) {
+    return Error::format(ErrorCode::kRefused, "%p is inside the host block of %s at %p",
+                         to_pointer(address), SizeText(block->range.size).c_str(),
+                         to_pointer(block->range.base));
+  }
+  const bool on_device = space_.find(address).has_value() || space_.is_reserved(address);
+  return Error::format(ErrorCode::kRefused, "%p is %s", to_pointer(address),
+                       on_device ? "a device address" : "not the start of a host block");
+}
+
+Result<VirtualAddress> HostMemory::add_registration(VirtualRange range, RegistrationKind kind) {
+  US_TRY(check_range(range, kind));
+  const std::optional<PinnedView> block = pinned_.find(range.base);
+  if (block && kind.pinned) {
+    return Error::format(ErrorCode::kRefused, "the memory at %p is page-locked already",
+                         to_pointer(range.base));
+  }
+  if (block && !block->range.contains(range)) {
+    return Error::format(ErrorCode::kRefused, "%s at %p leave the host block of %s at %p",
+                         SizeText(range.size).c_str(), to_pointer(range.base),
+                         SizeText(block->range.size).c_str(), to_pointer(block->range.base));
+  }
+  const bool same =
+      settings_.cpu_sees_devices() || (block && block->address == DeviceAddress::kSame);
+  return registered_.add({range, kind.mapped, !block.has_value(), same});
+}
+
+Result<void> HostMemory::check_range(VirtualRange range, RegistrationKind kind) {
+  if (kind.mapped && !is_aligned(range.base, kNormalPage)) {
+    return Error::format(ErrorCode::kRefused, "%p is not a multiple of 4 KiB",
+                         to_pointer(range.base));
+  }
+  if (space_.find(range.base) || space_.is_reserved(range.base)) {
+    return Error::format(ErrorCode::kRefused, "%p is a device address", to_pointer(range.base));
+  }
+  if (range.base < kHostBegin || range.end() > kHostEnd || !platform::is_wholly_mapped(range)) {
+    return Error::format(ErrorCode::kRefused, "%s at %p are not all memory of the host",
+                         SizeText(range.size).c_str(), to_pointer(range.base));
+  }
+  return {};
+}
+
+std::optional<VirtualRange> HostMemory::find(VirtualAddress address) {
+  if (const auto block = find_block(address)) return block;
+  return registered_.find(address);
+}
+
+std::optional<VirtualRange> HostMemory::find_block(VirtualAddress address) {
+  const std::optional<PinnedView> block = pinned_.find(address);
+  if (!block) return std::nullopt;
+  return block->range;
+}
+
+}  // namespace understudy

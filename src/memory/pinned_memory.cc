@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory/pinned_memory.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/scope_exit.h"
+#include "base/size_text.h"
+#include "memory/address_layout.h"
+#include "platform/host_facts.h"
+
+namespace understudy {
+
+namespace {
+
+using platform::HostPages;
+
+// The kinds of pages to try, best first.
+std::vector<HostPages> ladder(Backing backing) {
+  std::vector<HostPages> kinds;
+  const bool pool = (backing == Backing::kAuto || backing == Backing::kHugetlb) &&
+                    platform::has_hugetlb_pool(kHugePage);
+  if (pool) kinds.push_back(HostPages::kHugetlb);
+  if (backing == Backing::kAuto || backing == Backing::kThp) {
+    kinds.push_back(HostPages::kTransparent);
+  }
+  if (backing == Backing::kSmall) kinds.push_back(HostPages::kSmall);
+  return kinds;
+}
+
+HostBudget::Source source_of(HostPages pages) {
+  return pages == HostPages::kHugetlb ? HostBudget::Source::kPool : HostBudget::Source::kMachine;
+}
+
+// A cached chunk serves requests that waste an eighth of it at most.
+bool fits(uint64_t chunk, uint64_t size) { return chunk >= size && chunk - size <= size / 8; }
+
+}  // namespace
+
+PinnedMemory::PinnedMemory(const Settings& settings, StorageSet& storages)
+    : settings_(settings), storages_(storages), heap_(*this, slabs_) {
+  MutexLock lock(mutex_);
+  cached_.reserve(kMaxCached);
+  storages.add_cache(*this);
+}
+
+Result<VirtualAddress> PinnedMemory::allocate(uint64_t size, DeviceAddress address) {
+  if (size > kMaxSlotBytes) return allocate_chunk(size, address);
+  return heap_.allocate(size, static_cast<uint8_t>(address));
+}
+
+Result<VirtualAddress> PinnedMemory::allocate_chunk(uint64_t size, DeviceAddress address) {
+  const std::optional<uint64_t> rounded = align_up(size, kGranule);
+  if (!rounded || *rounded >= kHostEnd) {
+    return Error::format(ErrorCode::kOutOfMemory, "no host has %s", SizeText(size).c_str());
+  }
+  US_TRY_ASSIGN(Chunk* const chunk, take_chunk(*rounded));
+  ScopeExit undo([&] { return_chunk(*chunk); });
+  table_.prepare(chunk->range);
+  undo.dismiss();
+  MutexLock lock(mutex_);
+  chunk->given = {{chunk->range.base, size}, address};
+  table_.set(chunk->range,
+             PageEntry::make(chunk->range.base, chunk->index, PageEntry::kHostOwner, true),
+             [](uint64_t) { return true; });
+  return chunk->range.base;
+}
+
+bool PinnedMemory::free(VirtualAddress address) {
+  const PageEntry entry = table_.look_up(address);
+  if (!entry.present()) return false;
+  if (!entry.divided()) return free_chunk(address);
+  return heap_.free(slabs_.at(entry.mapping()), address).has_value();
+}
+
+bool PinnedMemory::free_chunk(VirtualAddress address) {
+  Chunk* chunk = nullptr;
+  {
+    MutexLock lock(mutex_);
+    const PageEntry entry = table_.look_up(address);
+    if (!entry.present() || entry.divided()) return false;
+    chunk = &chunks_.at(entry.mapping());
+    if (chunk->range.base != address) return false;
+    table_.clear(chunk->range);
+  }
+  return_chunk(*chunk);
+  return true;
+}
+
+std::optional<PinnedView> PinnedMemory::find(VirtualAddress address) {
+  while (true) {
+    const PageEntry entry = table_.look_up(address);
+    if (!entry.present()) return std::nullopt;
+    if (!entry.divided()) break;
+    const Slab& slab = slabs_.at(entry.mapping());
+    const uint32_t slot = slab.slot_around(address);
+    const uint64_t offset = slot * slab.slot_bytes();
+    const SlotRecord record = slab.record(slot);
+    if (table_.look_up(address) != entry) continue;  // all of it may be of another slab
+    if (!record.live() || address % kGranule - offset >= record.usable()) return std::nullopt;
+    return PinnedView{{align_down(address, kGranule) + offset, record.usable()},
+                      static_cast<DeviceAddress>(record.tag())};
+  }
+  MutexLock lock(mutex_);
+  const PageEntry entry = table_.look_up(address);
+  if (!entry.present() || entry.divided()) return std::nullopt;
+  const PinnedView& given = chunks_.at(entry.mapping()).given;
+  if (!given.range.contains(address)) return std::nullopt;
+  return given;
+}
+
+Result<void> PinnedMemory::open(Slab& slab, unsigned slot_size) {
+  US_TRY_ASSIGN(Chunk* const chunk, take_chunk(kGranule));
+  ScopeExit undo([&] { return_chunk(*chunk); });
+  table_.prepare(chunk->range);
+  undo.dismiss();
+  slab.chunk = chunk->index;
+  slab.divide(chunk->range.base, slot_size);
+  table_.set(
+      chunk->range,
+      PageEntry::make(chunk->range.base, slab.index, PageEntry::kHostOwner, true).with_division(),
+      [](uint64_t) { return true; });
+  return {};
+}
+
+void PinnedMemory::close(Slab& slab) noexcept {
+  Chunk& chunk = chunks_.at(slab.chunk);
+  table_.clear(chunk.range);
+  return_chunk(chunk);
+}
+
+Result<PinnedMemory::Chunk*> PinnedMemory::take_chunk(uint64_t size) {
+  if (Chunk* const cached = take_cached(size); cached != nullptr) return cached;
+  Result<Chunk*> made = make_chunk(size);
+  if (made.ok() || made.error().code() != ErrorCode::kOutOfMemory) return made;
+  storages_.relieve_pressure();
+  return make_chunk(size);
+}
+
+PinnedMemory::Chunk* PinnedMemory::take_cached(uint64_t size) {
+  MutexLock lock(mutex_);
+  // Newest first: it is the most likely to be in a cache still.
+  const auto found = std::find_if(cached_.rbegin(), cached_.rend(), [&](const Chunk* chunk) {
+    return fits(chunk->range.size, size);
+  });
+  if (found == cached_.rend()) return nullptr;
+  Chunk* const chunk = *found;
+  cached_.erase(std::next(found).base());
+  figures_.cached -= chunk->range.size;
+  return chunk;
+}
+
+Result<PinnedMemory::Chunk*> PinnedMemory::make_chunk(uint64_t size) {
+  const std::optional<uint32_t> index = chunks_.take();
+  if (!index) {
+    return Error::format(ErrorCode::kOutOfResources, "all %u chunk numbers are in use",
+                         1U << kPoolIndexBits);
+  }
+  ScopeExit undo([&] { chunks_.give_back(*index); });
+  Chunk& chunk = chunks_.at(*index);
+  chunk.index = *index;
+  Result<void> mapped = Error::format(ErrorCode::kOutOfMemory,
+                                      "backing is set to hugetlb and the host has no hugetlb pool");
+  for (const HostPages pages : ladder(settings_.backing)) {
+    mapped = map_chunk(chunk, size, pages);
+    if (mapped.ok()) break;
+  }
+  if (!mapped.ok()) return mapped.error().as(ErrorCode::kOutOfMemory);
+  undo.dismiss();
+  count(chunk, +1);
+  return &chunk;
+}
+
+Result<void> PinnedMemory::map_chunk(Chunk& chunk, uint64_t size, HostPages pages) {
+  HostBudget& budget = storages_.budget();
+  US_TRY(budget.take(size, source_of(pages)));
+  ScopeExit give_back([&] { budget.give_back(size); });
+  ScopeExit settle([&] { budget.note_committed(size, source_of(pages)); });
+  US_TRY_ASSIGN(chunk.range, platform::map_host_memory(size, pages));
+  ScopeExit unmap([&] { platform::unmap_host_memory(chunk.range); });
+  US_TRY(platform::populate(chunk.range, pages));
+  chunk.pages = pages;
+  US_TRY(lock_chunk(chunk));
+  unmap.dismiss();
+  give_back.dismiss();
+  return {};
+}
+
+Result<void> PinnedMemory::lock_chunk(Chunk& chunk) {
+  // Pages of the pool are never moved out of main memory and do not count as locked.
+  chunk.locked = chunk.pages == HostPages::kHugetlb;
+  if (chunk.locked) return {};
+  Result<void> locked = platform::lock_pages(chunk.range);
+  if (!locked.ok()) {
+    trim();  // what is cached counts against the user's limit
+    locked = platform::lock_pages(chunk.range);
+  }
+  chunk.locked = locked.ok();
+  if (locked.ok() || settings_.host_lock == HostLock::kBestEffort) return {};
+  return Error::format(ErrorCode::kOutOfMemory,
+                       "host_lock is strict and the user's limit of locked memory does not allow "
+                       "%s more",
+                       SizeText(chunk.range.size).c_str());
+}
+
+void PinnedMemory::return_chunk(Chunk& chunk) noexcept {
+  std::array<Chunk*, kMaxCached + 1> leave;
+  size_t leaving = 0;
+  {
+    MutexLock lock(mutex_);
+    const uint64_t size = chunk.range.size;
+    if (size > storages_.max_free_warm()) {
+      leave[leaving++] = &chunk;
+    } else {
+      while (cached_.size() == kMaxCached || figures_.cached + size > storages_.max_free_warm()) {
+        leave[leaving++] = cached_.front();
+        figures_.cached -= cached_.front()->range.size;
+        cached_.erase(cached_.begin());
+      }
+      cached_.push_back(&chunk);
+      figures_.cached += size;
+    }
+  }
+  for (size_t i = 0; i < leaving; ++i) discard(*leave[i]);
+}
+
+void PinnedMemory::discard(Chunk& chunk) noexcept {
+  count(chunk, -1);
+  platform::unmap_host_memory(chunk.range);
+  storages_.budget().give_back(chunk.range.size);
+  chunks_.give_back(chunk.index);
+}
+
+void PinnedMemory::count(const Chunk& chunk, int sign) {
+  MutexLock lock(mutex_);
+  const uint64_t change = sign > 0 ? chunk.range.size : -chunk.range.size;
+  (chunk.locked ? figures_.locked : figures_.unlocked) += change;
+  if (chunk.pages != HostPages::kSmall) figures_.huge += change;
+}
+
+PinnedFigures PinnedMemory::figures() const {
+  MutexLock lock(mutex_);
+  return figures_;
+}
+
+void PinnedMemory::trim() {
+  heap_.trim();
+  std::array<Chunk*, kMaxCached> leave;
+  size_t leaving = 0;
+  {
+    MutexLock lock(mutex_);
+    leaving = cached_.size();
+    std::ranges::copy(cached_, leave.begin());
+    cached_.clear();
+    figures_.cached = 0;
+  }
+  for (size_t i = 0; i < leaving; ++i) discard(*leave[i]);
+}
+
+}  // namespace understudy

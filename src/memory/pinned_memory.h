@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Page-locked memory of the host, for programs. Made of chunks of whole 2 MiB, of the largest pages
+// that can be had, present before anyone touches them and locked where the user may; small requests
+// share a chunk as slots of a slab. Freed chunks are kept for the next request, within a bound and
+// until memory runs short. Rules: HOST. Any thread may call anything.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/mutex.h"
+#include "base/result.h"
+#include "base/virtual_range.h"
+#include "device/settings.h"
+#include "memory/object_pool.h"
+#include "memory/page_table.h"
+#include "memory/slab_heap.h"
+#include "memory/storage_set.h"
+#include "platform/host_memory.h"
+
+namespace understudy {
+
+// Whether a block is to have the same address on host and device.
+enum class DeviceAddress : uint8_t { kOwn, kSame };
+
+struct PinnedView {
+  VirtualRange range;  // as asked for
+  DeviceAddress address = DeviceAddress::kOwn;
+};
+
+struct PinnedFigures {
+  uint64_t locked = 0;    // bytes that stay in main memory
+  uint64_t unlocked = 0;  // present, but the user may not lock more
+  uint64_t huge = 0;      // the part of both in pages that were asked to be of 2 MiB
+  uint64_t cached = 0;    // the part of both that no one has
+};
+
+class PinnedMemory final : public MemoryCache, private SlabSource {
+ public:
+  PinnedMemory(const Settings& settings, StorageSet& storages);
+
+  Result<VirtualAddress> allocate(uint64_t size, DeviceAddress address);
+  // Ends the block that starts at an address; false if none does.
+  bool free(VirtualAddress address);
+  // The block around an address.
+  std::optional<PinnedView> find(VirtualAddress address);
+
+  PinnedFigures figures() const;
+  void trim() override;
+
+ private:
+  struct Chunk {
+    uint32_t index = 0;
+    uint32_t pool_next = 0;
+    VirtualRange range;
+    platform::HostPages pages = platform::HostPages::kSmall;
+    bool locked = false;
+    // Under the lock, while someone has it: what was asked for.
+    PinnedView given;
+  };
+  // A bound on the number of chunks that are kept, besides that on their bytes.
+  static constexpr size_t kMaxCached = 64;
+
+  Result<Chunk*> take_chunk(uint64_t size);
+  void return_chunk(Chunk& chunk) noexcept;
+  Chunk* take_cached(uint64_t size);
+  Result<Chunk*> make_chunk(uint64_t size);
+  // The memory of a new chunk, from one kind of pages.
+  Result<void> map_chunk(Chunk& chunk, uint64_t size, platform::HostPages pages);
+  Result<void> lock_chunk(Chunk& chunk);
+  void discard(Chunk& chunk) noexcept;
+  void count(const Chunk& chunk, int sign);
+
+  Result<VirtualAddress> allocate_chunk(uint64_t size, DeviceAddress address);
+  bool free_chunk(VirtualAddress address);
+  Result<void> open(Slab& slab, unsigned slot_size) override;
+  void close(Slab& slab) noexcept override;
+
+  const Settings& settings_;
+  StorageSet& storages_;
+  PageTable table_;  // by host address
+  ObjectPool<Chunk> chunks_;
+  ObjectPool<Slab> slabs_;
+  SlabHeap heap_;
+  mutable Mutex mutex_{LockRank::kPinnedMemory};
+  std::vector<Chunk*> cached_ US_GUARDED_BY(mutex_);  // oldest first
+  PinnedFigures figures_ US_GUARDED_BY(mutex_);
+};
+
+}  // namespace understudy

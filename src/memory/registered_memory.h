@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Host memory of the program's own that it registered: page-locked, visible to devices, or both.
+// The memory stays the program's. Rules: HREG. Any thread may call anything.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <optional>
+
+#include "base/mutex.h"
+#include "base/result.h"
+#include "base/virtual_range.h"
+#include "device/settings.h"
+#include "memory/address_arena.h"
+
+namespace understudy {
+
+struct RegistrationRequest {
+  VirtualRange range;
+  bool mapped = false;        // devices see it
+  bool lock = false;          // its pages are to be locked
+  bool same_address = false;  // devices see it where the host does
+};
+
+class RegisteredMemory {
+ public:
+  RegisteredMemory(const Settings& settings, AddressArena& addresses)
+      : settings_(settings), addresses_(addresses) {}
+
+  // Gives the device address; 0 if the memory is not mapped.
+  Result<VirtualAddress> add(const RegistrationRequest& request);
+  Result<void> remove(VirtualAddress base);
+  // The device address of memory that is registered from `base` on and mapped.
+  Result<VirtualAddress> device_address(VirtualAddress base);
+
+  // The registered range around an address.
+  std::optional<VirtualRange> find(VirtualAddress address);
+  bool overlaps(VirtualRange range);
+
+ private:
+  struct Registration {
+    VirtualRange range;
+    VirtualAddress device = 0;
+    VirtualRange taken;  // device addresses to give back; may be empty
+    bool locked = false;
+  };
+  using Registrations = std::map<VirtualAddress, Registration>;
+
+  Registrations::iterator around_locked(VirtualRange range) US_REQUIRES(mutex_);
+  Result<bool> lock_locked(VirtualRange range) US_REQUIRES(mutex_);
+  void unlock_locked(VirtualRange range) US_REQUIRES(mutex_);
+
+  const Settings& settings_;
+  AddressArena& addresses_;
+  std::atomic<size_t> count_{0};  // so that nobody takes the lock where nothing is registered
+  Mutex mutex_{LockRank::kPinnedMemory};
+  Registrations by_base_ US_GUARDED_BY(mutex_);
+  // How many registrations lock a page. Locks do not nest, and neighbours may share their first and
+  // last pages; only those are counted.
+  std::map<VirtualAddress, unsigned> edge_locks_ US_GUARDED_BY(mutex_);
+};
+
+}  // namespace understudy

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Small allocations of one device, or of the host: slots of slabs. Each shard of threads has slabs
+// of its own, so threads do not meet; whoever frees a slot takes the lock of the slab's home. Slots
+// are used again last in, first out, while they are in a cache. A slab with nothing in it goes back
+// where it came from, but for a few that are kept for the next allocation.
+//
+// Any thread may call anything. The source is asked without a lock.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <optional>
+
+#include "base/mutex.h"
+#include "base/result.h"
+#include "base/thread_shard.h"
+#include "memory/slab.h"
+
+namespace understudy {
+
+// Where a heap's slabs come from. Enters the slab in a translation table and takes it out again.
+class SlabSource {
+ public:
+  virtual ~SlabSource() = default;
+  // Finds an address for the slab, divides it and enters it. On failure nothing was done.
+  virtual Result<void> open(Slab& slab, unsigned slot_size) = 0;
+  // REQUIRES: no slot is live or in limbo.
+  virtual void close(Slab& slab) noexcept = 0;
+};
+
+class SlabHeap;
+
+struct alignas(64) SlabShard {
+  const SlabHeap* heap = nullptr;
+  Mutex mutex{LockRank::kSlabs};
+  // Slabs with a free slot, by slot size.
+  std::array<Slab*, kSlotSizes> with_space US_GUARDED_BY(mutex) = {};
+  unsigned empty US_GUARDED_BY(mutex) = 0;  // how many of them have nothing in them
+  // Slots that were freed while a reader held them.
+  std::optional<SlotName> limbo US_GUARDED_BY(mutex);
+};
+
+class SlabHeap {
+ public:
+  SlabHeap(SlabSource& source, ObjectPool<Slab>& slabs);
+
+  // A slot of at least `usable` bytes. REQUIRES: 0 < usable <= kMaxSlotBytes.
+  Result<VirtualAddress> allocate(uint64_t usable, uint8_t tag);
+  // Frees the allocation that starts at an address of a slab of this heap. Gives its record;
+  // nothing, if no live slot starts there.
+  std::optional<SlotRecord> free(Slab& slab, VirtualAddress address);
+  // Frees every allocation; tells of each.
+  void free_all(const std::function<void(SlotRecord)>& freed);
+  // Gives slabs with nothing in them back.
+  void trim();
+
+ private:
+  // Empty slabs that a shard keeps.
+  static constexpr unsigned kMaxEmpty = 8;
+
+  Result<Slab*> open_slab(unsigned slot_size);
+  void close_slab(Slab& slab) noexcept;
+  static VirtualAddress take_slot_locked(SlabShard& shard, Slab& slab, unsigned slot_size,
+                                         SlotRecord record) US_REQUIRES(shard.mutex);
+  // Ends a live slot. The slab, if the caller is to close it.
+  Slab* free_slot_locked(SlabShard& shard, Slab& slab, uint32_t slot) US_REQUIRES(shard.mutex);
+  Slab* return_slot_locked(SlabShard& shard, Slab& slab, uint32_t slot) US_REQUIRES(shard.mutex);
+  // Slabs to close come in a list.
+  Slab* drain_limbo_locked(SlabShard& shard) US_REQUIRES(shard.mutex);
+  void close_all(Slab* list) noexcept;
+
+  SlabSource& source_;
+  ObjectPool<Slab>& slabs_;
+  std::array<SlabShard, kShards> shards_;
+};
+
+}  // namespace understudy
