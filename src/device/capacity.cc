@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/capacity.h"
 
+#include <algorithm>
+
 #include "base/invariant.h"
 #include "base/size_text.h"
 
@@ -13,6 +15,9 @@ void raise_to(std::atomic<uint64_t>& peak, uint64_t value) {
   while (seen < value && !peak.compare_exchange_weak(seen, value, std::memory_order_relaxed)) {
   }
 }
+
+// Never below 0: another thread may be between its two counters.
+uint64_t less(uint64_t all, uint64_t part) { return all - std::min(all, part); }
 
 }  // namespace
 
@@ -30,10 +35,8 @@ LocalCapacity::LocalCapacity(unsigned devices, uint64_t normal, uint64_t huge)
     : normal_(normal), huge_(huge), devices_(devices) {}
 
 uint64_t LocalCapacity::Device::application() const {
-  const uint64_t all =
-      normal.load(std::memory_order_relaxed) + huge.load(std::memory_order_relaxed);
-  // Another thread may be between its two counters.
-  return all - std::min(all, tagged.load(std::memory_order_relaxed));
+  return less(normal.load(std::memory_order_relaxed) + huge.load(std::memory_order_relaxed),
+              tagged.load(std::memory_order_relaxed));
 }
 
 bool LocalCapacity::charge(const Charge& charge) {
@@ -44,13 +47,15 @@ bool LocalCapacity::charge(const Charge& charge) {
     if (charge.bytes > total(charge.kind) - before) return false;
   } while (
       !counter.compare_exchange_weak(before, before + charge.bytes, std::memory_order_relaxed));
-  note_charge(device, charge);
+  note_charge(device, charge, before + charge.bytes);
   return true;
 }
 
-void LocalCapacity::note_charge(Device& device, const Charge& charge) {
+void LocalCapacity::note_charge(Device& device, const Charge& charge, uint64_t used_now) {
   if (charge.module == kApplicationModule) [[likely]] {
-    raise_to(device.application_peak, device.application());
+    const auto& other = charge.kind == PageKind::kNormal ? device.huge : device.normal;
+    raise_to(device.application_peak, less(used_now + other.load(std::memory_order_relaxed),
+                                           device.tagged.load(std::memory_order_relaxed)));
     return;
   }
   Tagged& module = device.modules[charge.module];

@@ -75,11 +75,11 @@ class LocalCapacity final : public CapacityLedger {
     std::atomic<uint64_t> peak{0};
   };
   // The application's memory is all that other modules do not have, so that the usual charge
-  // changes one counter.
-  struct alignas(64) Device {
-    std::atomic<uint64_t> normal{0};
-    std::atomic<uint64_t> huge{0};
-    std::atomic<uint64_t> tagged{0};  // of all modules but the application
+  // changes one counter, which shares its cache line with nothing.
+  struct Device {
+    alignas(64) std::atomic<uint64_t> normal{0};
+    alignas(64) std::atomic<uint64_t> huge{0};
+    alignas(64) std::atomic<uint64_t> tagged{0};  // of all modules but the application
     std::atomic<uint64_t> application_peak{0};
     std::array<Tagged, kModules> modules;
 
@@ -88,7 +88,8 @@ class LocalCapacity final : public CapacityLedger {
   static std::atomic<uint64_t>& used(Device& device, PageKind kind) {
     return kind == PageKind::kNormal ? device.normal : device.huge;
   }
-  static void note_charge(Device& device, const Charge& charge);
+  // `used_now` is what the charge made of its counter.
+  static void note_charge(Device& device, const Charge& charge, uint64_t used_now);
   uint64_t total(PageKind kind) const { return kind == PageKind::kNormal ? normal_ : huge_; }
 
   const uint64_t normal_;
