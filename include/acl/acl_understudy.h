@@ -31,6 +31,18 @@ typedef struct aclUnderstudyBacking {
 ACL_FUNC_VISIBILITY aclError aclUnderstudyGetBacking(int32_t deviceId,
                                                      aclUnderstudyBacking* backing);
 
+/* Page-locked host memory of this process (aclrtMallocHost), in bytes. */
+typedef struct aclUnderstudyHostMemory {
+  uint64_t locked;   /* cannot leave main memory */
+  uint64_t unlocked; /* present, but the user may not lock more (host_lock=best_effort) */
+  uint64_t huge;     /* the part of both that was asked for in 2 MiB pages */
+  uint64_t cached;   /* the part of both that no block uses at the moment */
+  uint64_t reserved[12];
+} aclUnderstudyHostMemory;
+
+/* Tells what this process has taken for page-locked host memory so far. */
+ACL_FUNC_VISIBILITY aclError aclUnderstudyGetHostMemory(aclUnderstudyHostMemory* memory);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/mutex.h"
 
+#include <chrono>
+#include <thread>
+
 #include "base/invariant.h"
 
 namespace understudy {
@@ -9,6 +12,21 @@ void Mutex::wait_and_lock() {
   // Whoever slept cannot know whether others still do, so it takes the lock as waited for.
   while (state_.exchange(kWaitedFor, std::memory_order_acquire) != kFree) {
     state_.wait(kWaitedFor, std::memory_order_relaxed);
+  }
+}
+
+void BriefMutex::wait_and_lock() {
+  constexpr int kSpins = 100;
+  constexpr auto kNap = std::chrono::microseconds(20);
+  for (int tries = 0; taken_.exchange(true, std::memory_order_acquire); ++tries) {
+    // Look without asking for the cache line until it seems free.
+    for (int spin = 0; spin < kSpins && taken_.load(std::memory_order_relaxed); ++spin) {
+#if defined(__x86_64__)
+      __builtin_ia32_pause();
+#endif
+    }
+    // Its holder is not running: there may be one processor only, and priorities.
+    if (tries > 0) std::this_thread::sleep_for(kNap);
   }
 }
 

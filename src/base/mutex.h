@@ -68,15 +68,45 @@ class US_CAPABILITY("mutex") Mutex {
   const LockRank rank_;
 };
 
-class US_SCOPED_CAPABILITY MutexLock {
+// For a few instructions at a time, without calls that may wait: giving it back is a plain store,
+// because nobody needs to be woken. Whoever meets it spins, then looks again every few
+// microseconds.
+class US_CAPABILITY("mutex") BriefMutex {
  public:
-  explicit MutexLock(Mutex& mutex) US_ACQUIRE(mutex) : mutex_(mutex) { mutex_.lock(); }
-  ~MutexLock() US_RELEASE() { mutex_.unlock(); }
-  MutexLock(const MutexLock&) = delete;
-  MutexLock& operator=(const MutexLock&) = delete;
+  explicit BriefMutex(LockRank rank) : rank_(rank) {}
+  BriefMutex(const BriefMutex&) = delete;
+  BriefMutex& operator=(const BriefMutex&) = delete;
+
+  void lock() US_ACQUIRE() {
+    note_lock_taken(rank_);
+    if (taken_.exchange(true, std::memory_order_acquire)) [[unlikely]]
+      wait_and_lock();
+  }
+  void unlock() US_RELEASE() {
+    taken_.store(false, std::memory_order_release);
+    note_lock_released(rank_);
+  }
 
  private:
-  Mutex& mutex_;
+  void wait_and_lock();
+
+  std::atomic<bool> taken_{false};
+  const LockRank rank_;
 };
+
+template <typename Lockable>
+class US_SCOPED_CAPABILITY ScopedLock {
+ public:
+  explicit ScopedLock(Lockable& mutex) US_ACQUIRE(mutex) : mutex_(mutex) { mutex_.lock(); }
+  ~ScopedLock() US_RELEASE() { mutex_.unlock(); }
+  ScopedLock(const ScopedLock&) = delete;
+  ScopedLock& operator=(const ScopedLock&) = delete;
+
+ private:
+  Lockable& mutex_;
+};
+
+using MutexLock = ScopedLock<Mutex>;
+using BriefLock = ScopedLock<BriefMutex>;
 
 }  // namespace understudy

@@ -10,36 +10,46 @@ using namespace understudy::capi;  // NOLINT
 
 namespace {
 
-constexpr uint64_t kUnit = 32;
-
 // Whether a function puts the product's padding behind what was asked for (MALLOC-12).
 enum class Padding : uint8_t { kProduct, kNone };
 
 Result<uint64_t> rounded_size(uint64_t size) {
-  const std::optional<uint64_t> rounded = align_up(size, kUnit);
+  const std::optional<uint64_t> rounded = align_up(size, kAllocationUnit);
   // Room for the padding of any product, so that the outer check needs to know none.
-  if (rounded && *rounded <= SIZE_MAX - kUnit) return *rounded;
+  if (rounded && *rounded <= SIZE_MAX - kAllocationUnit) return *rounded;
   return invalid_argument("size %llu is too large to be rounded up",
                           static_cast<unsigned long long>(size));
 }
 
-// Everything behind the outer checks.
-Result<void> allocate(void** result, uint64_t size, const MallocPolicy& policy, Padding padding,
-                      const aclrtMallocConfig* configuration = nullptr) {
+struct MallocCall {
+  MallocPolicy policy;
+  Padding padding = Padding::kNone;
+  std::optional<Feature> needs;  // what not every product has
+  const aclrtMallocConfig* configuration = nullptr;
+};
+
+// Everything behind the checks of pointers.
+Result<void> allocate(void** result, size_t size, const MallocCall& call) {
+  US_TRY(require_size(size, "size"));
   US_TRY_ASSIGN(const uint64_t rounded, rounded_size(size));
   US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
+  if (call.needs) US_TRY(runtime->require(*call.needs));
   US_TRY_ASSIGN(const ContextReference context, runtime->current_context());
-  US_TRY_ASSIGN(const uint8_t module, device_configuration(configuration, context.device()));
+  uint8_t module = kApplicationModule;
+  if (call.configuration != nullptr) {
+    US_TRY_ASSIGN(module, device_configuration(*call.configuration, context.device()));
+  }
   const ProductProfile& product = runtime->settings().product;
-  US_TRY(check_policy(product, policy));
-  const bool padded = padding == Padding::kProduct && policy.pages != PagePolicy::kGiantOnly;
+  US_TRY(check_policy(product, call.policy));
+  const bool padded =
+      call.padding == Padding::kProduct && call.policy.pages != PagePolicy::kGiantOnly;
   US_TRY_ASSIGN(const VirtualAddress address,
                 runtime->device_memory().allocate(
                     {.device = context.device(),
                      .asked = size,
                      .usable = rounded + (padded ? product.allocation_padding : 0),
-                     .policy = policy.pages,
-                     .read_only = policy.read_only,
+                     .policy = call.policy.pages,
+                     .read_only = call.policy.read_only,
                      .module = module}));
   *result = to_pointer(address);
   return {};
@@ -50,10 +60,11 @@ Result<void> allocate_configured(void** result, size_t size, aclrtMemMallocPolic
                                  const aclrtMallocConfig* configuration) {
   US_TRY(require_pointer(result, "devPtr"));
   US_TRY(require_attributes(configuration));
-  US_TRY(require_size(size, "size"));
-  US_TRY(rounded_size(size));
-  US_TRY(require_feature(Feature::kDeviceAllocation));
-  return allocate(result, size, policy_of(policy), Padding::kNone, configuration);
+  return allocate(result, size,
+                  {.policy = policy_of(policy),
+                   .padding = Padding::kNone,
+                   .needs = Feature::kDeviceAllocation,
+                   .configuration = configuration});
 }
 
 Result<void> check_range_arguments(const void* address, size_t size) {
@@ -67,26 +78,26 @@ Result<void> check_range_arguments(const void* address, size_t size) {
 aclError aclrtMalloc(void** devPtr, size_t size, aclrtMemMallocPolicy policy) {
   return guarded(__func__, [&]() -> Result<void> {
     US_TRY(require_pointer(devPtr, "devPtr"));
-    US_TRY(require_size(size, "size"));
-    return allocate(devPtr, size, policy_of(policy), Padding::kProduct);
+    return allocate(devPtr, size,
+                    {.policy = policy_of(policy), .padding = Padding::kProduct, .needs = {}});
   });
 }
 
 aclError aclrtMallocAlign32(void** devPtr, size_t size, aclrtMemMallocPolicy policy) {
   return guarded(__func__, [&]() -> Result<void> {
     US_TRY(require_pointer(devPtr, "devPtr"));
-    US_TRY(require_size(size, "size"));
-    return allocate(devPtr, size, policy_of(policy), Padding::kNone);
+    return allocate(devPtr, size,
+                    {.policy = policy_of(policy), .padding = Padding::kNone, .needs = {}});
   });
 }
 
 aclError aclrtMallocCached(void** devPtr, size_t size, aclrtMemMallocPolicy policy) {
   return guarded(__func__, [&]() -> Result<void> {
     US_TRY(require_pointer(devPtr, "devPtr"));
-    US_TRY(require_size(size, "size"));
-    US_TRY(rounded_size(size));
-    US_TRY(require_feature(Feature::kDeviceAllocation));
-    return allocate(devPtr, size, cached_policy_of(policy), Padding::kProduct);
+    return allocate(devPtr, size,
+                    {.policy = cached_policy_of(policy),
+                     .padding = Padding::kProduct,
+                     .needs = Feature::kDeviceAllocation});
   });
 }
 

@@ -14,8 +14,10 @@ Result<void> allocate(void** result, uint64_t size, const aclrtMallocConfig* con
   US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
   US_TRY(runtime->require(Feature::kHostAllocation));
   US_TRY_ASSIGN(const ContextReference context, runtime->current_context());
-  US_TRY_ASSIGN(const bool one_address,
-                host_configuration(configuration, runtime->settings().product));
+  bool one_address = false;
+  if (configuration != nullptr) {
+    US_TRY_ASSIGN(one_address, host_configuration(*configuration, runtime->settings().product));
+  }
   US_TRY_ASSIGN(
       const VirtualAddress address,
       runtime->host_memory().allocate(

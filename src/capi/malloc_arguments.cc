@@ -22,19 +22,17 @@ bool is_read_only(aclrtMemMallocPolicy policy) {
 }
 
 Result<std::span<const aclrtMallocAttribute>> attributes_of(
-    const aclrtMallocConfig* configuration) {
-  using Attributes = std::span<const aclrtMallocAttribute>;
-  if (configuration == nullptr) return Attributes();
-  if (configuration->attrs == nullptr) {
+    const aclrtMallocConfig& configuration) {
+  if (configuration.attrs == nullptr) {
     return Error::format(ErrorCode::kRefused, "cfg->attrs is NULL");
   }
-  // There are three kinds to set; many more are an uninitialized number.
-  constexpr size_t kMost = 64;
-  if (configuration->numAttrs > kMost) {
+  // There are three kinds to set, which may be repeated; this many are an uninitialized number.
+  constexpr size_t kMost = 4096;
+  if (configuration.numAttrs > kMost) {
     return Error::format(ErrorCode::kRefused, "cfg->numAttrs is %zu and must not exceed %zu",
-                         configuration->numAttrs, kMost);
+                         configuration.numAttrs, kMost);
   }
-  return Attributes(configuration->attrs, configuration->numAttrs);
+  return std::span<const aclrtMallocAttribute>(configuration.attrs, configuration.numAttrs);
 }
 
 Error refused_attribute(const aclrtMallocAttribute& attribute) {
@@ -90,7 +88,7 @@ Result<void> require_attributes(const aclrtMallocConfig* configuration) {
   return require_pointer(configuration->attrs, "cfg->attrs");
 }
 
-Result<uint8_t> device_configuration(const aclrtMallocConfig* configuration, unsigned device) {
+Result<uint8_t> device_configuration(const aclrtMallocConfig& configuration, unsigned device) {
   US_TRY_ASSIGN(const auto attributes, attributes_of(configuration));
   uint8_t module = kApplicationModule;
   uint32_t named_device = device;
@@ -118,7 +116,7 @@ Result<uint8_t> device_configuration(const aclrtMallocConfig* configuration, uns
   return module;
 }
 
-Result<bool> host_configuration(const aclrtMallocConfig* configuration,
+Result<bool> host_configuration(const aclrtMallocConfig& configuration,
                                 const ProductProfile& product) {
   US_TRY_ASSIGN(const auto attributes, attributes_of(configuration));
   uint32_t one_address = 0;

@@ -30,9 +30,9 @@ Result<void> check_policy(const ProductProfile& product, const MallocPolicy& pol
 // Outer check of a configuration.
 Result<void> require_attributes(const aclrtMallocConfig* configuration);
 // The module of a device allocation.
-Result<uint8_t> device_configuration(const aclrtMallocConfig* configuration, unsigned device);
+Result<uint8_t> device_configuration(const aclrtMallocConfig& configuration, unsigned device);
 // Whether a host allocation is to have one address on host and device.
-Result<bool> host_configuration(const aclrtMallocConfig* configuration,
+Result<bool> host_configuration(const aclrtMallocConfig& configuration,
                                 const ProductProfile& product);
 
 }  // namespace understudy::capi

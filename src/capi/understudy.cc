@@ -26,3 +26,17 @@ aclError aclUnderstudyGetBacking(int32_t deviceId, aclUnderstudyBacking* backing
     return {};
   });
 }
+
+aclError aclUnderstudyGetHostMemory(aclUnderstudyHostMemory* memory) {
+  return guarded(__func__, [&]() -> Result<void> {
+    US_TRY(require_pointer(memory, "memory"));
+    US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
+    const PinnedFigures found = runtime->host_memory().figures();
+    memset(memory, 0, sizeof *memory);
+    memory->locked = found.locked;
+    memory->unlocked = found.unlocked;
+    memory->huge = found.huge;
+    memory->cached = found.cached;
+    return {};
+  });
+}

@@ -41,39 +41,53 @@ uint64_t LocalCapacity::Device::application() const {
 
 bool LocalCapacity::charge(const Charge& charge) {
   Device& device = devices_[charge.device];
+  if (charge.module == kApplicationModule) [[likely]]
+    return charge_application(device, charge);
+  // First of all, and when credited last of all: bytes of a module are never the application's.
+  device.tag_changes.fetch_add(1);
+  device.tagged.fetch_add(charge.bytes);
+  uint64_t used_now = 0;
+  if (!charge_pool(device, charge, used_now)) {
+    device.tagged.fetch_sub(charge.bytes);
+    return false;
+  }
+  Tagged& module = device.modules[charge.module];
+  raise_to(module.peak,
+           module.current.fetch_add(charge.bytes, std::memory_order_relaxed) + charge.bytes);
+  return true;
+}
+
+bool LocalCapacity::charge_pool(Device& device, const Charge& charge, uint64_t& used_now) const {
   std::atomic<uint64_t>& counter = used(device, charge.kind);
   uint64_t before = counter.load(std::memory_order_relaxed);
   do {
     if (charge.bytes > total(charge.kind) - before) return false;
-  } while (
-      !counter.compare_exchange_weak(before, before + charge.bytes, std::memory_order_relaxed));
-  note_charge(device, charge, before + charge.bytes);
+  } while (!counter.compare_exchange_weak(before, before + charge.bytes));
+  used_now = before + charge.bytes;
   return true;
 }
 
-void LocalCapacity::note_charge(Device& device, const Charge& charge, uint64_t used_now) {
-  if (charge.module == kApplicationModule) [[likely]] {
-    const auto& other = charge.kind == PageKind::kNormal ? device.huge : device.normal;
-    raise_to(device.application_peak, less(used_now + other.load(std::memory_order_relaxed),
-                                           device.tagged.load(std::memory_order_relaxed)));
-    return;
-  }
-  Tagged& module = device.modules[charge.module];
-  device.tagged.fetch_add(charge.bytes, std::memory_order_relaxed);
-  raise_to(module.peak,
-           module.current.fetch_add(charge.bytes, std::memory_order_relaxed) + charge.bytes);
+bool LocalCapacity::charge_application(Device& device, const Charge& charge) const {
+  const uint64_t changes = device.tag_changes.load();
+  uint64_t used_now = 0;
+  if (!charge_pool(device, charge, used_now)) return false;
+  const auto& other = charge.kind == PageKind::kNormal ? device.huge : device.normal;
+  const uint64_t all = used_now + other.load(std::memory_order_relaxed);
+  const uint64_t application = less(all, device.tagged.load());
+  // The two figures belong together only if no module was charged or credited meanwhile.
+  if (device.tag_changes.load() == changes) raise_to(device.application_peak, application);
+  return true;
 }
 
 void LocalCapacity::credit(const Charge& charge) {
   Device& device = devices_[charge.device];
-  if (charge.module != kApplicationModule) {
-    device.modules[charge.module].current.fetch_sub(charge.bytes, std::memory_order_relaxed);
-    device.tagged.fetch_sub(charge.bytes, std::memory_order_relaxed);
-  }
-  const uint64_t before =
-      used(device, charge.kind).fetch_sub(charge.bytes, std::memory_order_relaxed);
+  const uint64_t before = used(device, charge.kind).fetch_sub(charge.bytes);
   US_INVARIANT(before >= charge.bytes, "device %u was credited %llu bytes more than it was charged",
                charge.device, static_cast<unsigned long long>(charge.bytes - before));
+  if (charge.module == kApplicationModule) return;
+  device.modules[charge.module].current.fetch_sub(charge.bytes, std::memory_order_relaxed);
+  device.tag_changes.fetch_add(1);
+  device.tagged.fetch_sub(charge.bytes);
 }
 
 PoolFigures LocalCapacity::figures(unsigned device, PageKind kind) const {

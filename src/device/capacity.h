@@ -80,6 +80,7 @@ class LocalCapacity final : public CapacityLedger {
     alignas(64) std::atomic<uint64_t> normal{0};
     alignas(64) std::atomic<uint64_t> huge{0};
     alignas(64) std::atomic<uint64_t> tagged{0};  // of all modules but the application
+    std::atomic<uint64_t> tag_changes{0};
     std::atomic<uint64_t> application_peak{0};
     std::array<Tagged, kModules> modules;
 
@@ -88,8 +89,8 @@ class LocalCapacity final : public CapacityLedger {
   static std::atomic<uint64_t>& used(Device& device, PageKind kind) {
     return kind == PageKind::kNormal ? device.normal : device.huge;
   }
-  // `used_now` is what the charge made of its counter.
-  static void note_charge(Device& device, const Charge& charge, uint64_t used_now);
+  bool charge_pool(Device& device, const Charge& charge, uint64_t& used_now) const;
+  bool charge_application(Device& device, const Charge& charge) const;
   uint64_t total(PageKind kind) const { return kind == PageKind::kNormal ? normal_ : huge_; }
 
   const uint64_t normal_;

@@ -9,6 +9,9 @@
 
 namespace understudy {
 
+// Sizes of allocations are rounded up to this many bytes before anything else.
+inline constexpr uint64_t kAllocationUnit = 32;
+
 enum class PageKind : uint8_t { kNormal, kHuge, kGiant };
 
 constexpr uint64_t page_size(PageKind kind) {

@@ -1,11 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory/address_arena.h"
 
+#include <algorithm>
 #include <new>
 #include <optional>
 #include <utility>
 
+#include "platform/host_facts.h"
+
 namespace understudy {
+
+namespace {
+
+// Most programs need one. Where the address space is limited, it is not ours to fill.
+uint64_t part_size() {
+  constexpr uint64_t kUsual = 64 * kGiB;
+  return std::clamp(align_down(platform::address_space_limit() / 16, kGiB), kGiB, kUsual);
+}
+
+}  // namespace
 
 Result<Arena> AddressArena::take(uint64_t size, uint64_t alignment) {
   if (const auto found = take_from_parts(size, alignment)) return *found;
@@ -14,15 +27,18 @@ Result<Arena> AddressArena::take(uint64_t size, uint64_t alignment) {
   if (const auto found = take_from_parts(size, alignment)) return *found;
   {
     MutexLock lock(mutex_);
-    parts_.reserve(parts_.size() + 1);  // an arena cannot be taken back, so nothing may fail later
+    parts_.reserve(parts_.size() + 1);
   }
-  US_TRY_ASSIGN(const Arena arena, reservations_.add_arena(kPartSize, size));
-  Part part{arena, ExtentMap(arena.range.size)};
+  // Before there is an arena, which cannot be taken back: what needs memory.
+  Part part{{}, ExtentMap(PageTable::kEnd)};
+  US_TRY_ASSIGN(part.arena, reservations_.add_arena(part_size(), size));
+  part.free.shrink(part.arena.range.size);
   // Arenas start at multiples of 1 GiB and no alignment is larger.
   (void)part.free.take(size, alignment);
+  const Arena taken{{part.arena.range.base, size}, part.arena.reservation};
   MutexLock lock(mutex_);
   parts_.push_back(std::move(part));
-  return Arena{{arena.range.base, size}, arena.reservation};
+  return taken;
 }
 
 std::optional<Arena> AddressArena::take_from_parts(uint64_t size, uint64_t alignment) {

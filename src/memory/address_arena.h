@@ -28,8 +28,6 @@ class AddressArena {
   std::vector<VirtualRange> ranges() const;
 
  private:
-  static constexpr uint64_t kPartSize = 64 * kGiB;
-
   struct Part {
     Arena arena;
     ExtentMap free;

@@ -143,14 +143,26 @@ bool AddressSpace::is_reserved(VirtualAddress address) {
 }
 
 Error AddressSpace::not_a_mapping(VirtualAddress address) {
-  if (const std::optional<MappingView> inside = find(address)) {
-    return Error::format(ErrorCode::kRefused, "%p is inside the %s of %s at %p, not %s",
-                         to_pointer(address), inside->is_allocation ? "allocation" : "mapping",
-                         SizeText(inside->range.size).c_str(), to_pointer(inside->range.base),
-                         inside->is_allocation ? "a mapping" : "its start");
+  return unfit(address, ReservationUse::kProgram,
+               is_reserved(address) ? "reserved but not mapped" : "not a device address");
+}
+
+Error AddressSpace::not_an_allocation(VirtualAddress address) {
+  return unfit(address, ReservationUse::kAllocations, "not the start of an allocation");
+}
+
+Error AddressSpace::unfit(VirtualAddress address, ReservationUse wanted, const char* otherwise) {
+  const std::optional<MappingView> inside = find(address);
+  if (!inside) {
+    return Error::format(ErrorCode::kRefused, "%p is %s", to_pointer(address), otherwise);
   }
-  return Error::format(ErrorCode::kRefused, "%p is %s", to_pointer(address),
-                       is_reserved(address) ? "reserved but not mapped" : "not a device address");
+  const bool right_kind = inside->is_allocation == (wanted == ReservationUse::kAllocations);
+  return Error::format(ErrorCode::kRefused, "%p is inside the %s of %s at %p, not %s",
+                       to_pointer(address), inside->is_allocation ? "allocation" : "mapping",
+                       SizeText(inside->range.size).c_str(), to_pointer(inside->range.base),
+                       right_kind              ? "its start"
+                       : inside->is_allocation ? "a mapping"
+                                               : "an allocation");
 }
 
 }  // namespace understudy

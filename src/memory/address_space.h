@@ -72,11 +72,12 @@ class AddressSpace {
   // Places the block of an allocation; its first `usable` bytes may be used. Takes the caller's
   // reference to the block over if it succeeds.
   Result<void> place_allocation(const Arena& place, Block& block, uint64_t usable, bool read_only);
-  // Ends the large allocation that starts at an address. Gives back the addresses it had.
-  Result<VirtualRange> end_allocation(VirtualAddress base);
+  // Ends the large allocation that starts at an address, if it is on the device that is named.
+  // Gives back the addresses it had.
+  Result<VirtualRange> end_allocation(VirtualAddress base, std::optional<unsigned> device);
   // The same for a granule of small allocations, which the slab describes.
   Result<void> enter_slab(const Arena& place, Slab& slab, unsigned device);
-  // False if the CPU can still look at it and it must not be used again.
+  // False, and nothing done, if the CPU cannot be kept from looking at it.
   bool leave_slab(Slab& slab) noexcept;
   ObjectPool<Slab>& slabs() { return slabs_; }
   // Why an address cannot be freed.
@@ -85,6 +86,7 @@ class AddressSpace {
   Result<BlockHandle> retain(VirtualAddress base);
   std::optional<MappingView> find(VirtualAddress address);
   bool is_reserved(VirtualAddress address);
+  bool is_any_reserved(VirtualRange range) { return reservations_.overlaps(range); }
 
   // For the copy engine. Pins what is at an address; nothing if it has no memory.
   std::optional<Place> locate(VirtualAddress address, HazardPin& pin) const;
@@ -127,7 +129,10 @@ class AddressSpace {
     const uint32_t slot = slab.slot_around(address);
     const SlotRecord record = slab.record(slot);
     const uint64_t offset = address % kGranule - slot * slab.slot_bytes();
-    if (!record.live() || offset + count > record.usable()) return false;
+    // The two may be of different times: nothing is known before the second look.
+    if (!record.live() || offset >= record.usable() || count > record.usable() - offset) {
+      return false;
+    }
     pin.publish(&slab.records[slot]);
     return slab.record(slot) == record && table_.look_up(address).with_warm() == entry.with_warm();
   }
@@ -149,6 +154,7 @@ class AddressSpace {
                              ReservationUse use = ReservationUse::kProgram)
       US_REQUIRES(reservation.mutex);
   Error not_a_mapping(VirtualAddress address);
+  Error unfit(VirtualAddress address, ReservationUse wanted, const char* otherwise);
   static Result<void> close_window(VirtualRange range);
   void retire(Mapping& mapping);
   void push_limbo_locked(Mapping& mapping) US_REQUIRES(limbo_mutex_);

@@ -20,10 +20,7 @@ VirtualRange granules_of(VirtualRange usable) {
 Result<void> AddressSpace::place_allocation(const Arena& place, Block& block, uint64_t usable,
                                             bool read_only) {
   const std::optional<uint32_t> index = mappings_.take();
-  if (!index) {
-    return Error::format(ErrorCode::kOutOfResources, "all %u mapping numbers are in use",
-                         1U << kPoolIndexBits);
-  }
+  if (!index) return out_of_numbers("mapping");
   ScopeExit undo([&] { mappings_.give_back(*index); });
   const VirtualRange range{place.range.base, usable};
   const VirtualRange granules = granules_of(range);
@@ -32,9 +29,11 @@ Result<void> AddressSpace::place_allocation(const Arena& place, Block& block, ui
   const bool ends_inside = !is_aligned(usable, kGranule);
   table_.prepare(granules);
   if (ends_inside) table_.prepare(last);
+  const bool window = settings_.cpu_sees_devices();
+  // This may take long, and nobody else knows of the extent yet: before the lock.
+  if (window) US_TRY(storages_.warm(*block.extent.store, block.extent.offset, block.extent.size));
 
   MutexLock lock(place.reservation->mutex);
-  const bool window = settings_.cpu_sees_devices();
   if (window) {
     US_TRY(place_window_locked(
         *place.reservation, range.base, block.extent,
@@ -69,7 +68,8 @@ Result<void> AddressSpace::place_allocation(const Arena& place, Block& block, ui
   return {};
 }
 
-Result<VirtualRange> AddressSpace::end_allocation(VirtualAddress base) {
+Result<VirtualRange> AddressSpace::end_allocation(VirtualAddress base,
+                                                  std::optional<unsigned> device) {
   drain_limbo();
   Reservation* const arena = find_reservation(base);
   Mapping* mapping = nullptr;
@@ -77,6 +77,9 @@ Result<VirtualRange> AddressSpace::end_allocation(VirtualAddress base) {
   if (arena != nullptr) {
     MutexLock lock(arena->mutex);
     mapping = mapping_at_locked(*arena, base, ReservationUse::kAllocations);
+    if (mapping != nullptr && device && mapping->block->traits.location.id != *device) {
+      mapping = nullptr;  // of another device by now
+    }
     if (mapping != nullptr) {
       addresses = {base, mapping->block->extent.size};
       if (mapping->has_window) US_TRY(close_window(addresses));
@@ -88,20 +91,11 @@ Result<VirtualRange> AddressSpace::end_allocation(VirtualAddress base) {
   return addresses;
 }
 
-Error AddressSpace::not_an_allocation(VirtualAddress address) {
-  if (const std::optional<MappingView> inside = find(address)) {
-    return Error::format(ErrorCode::kRefused, "%p is inside the %s of %s at %p, not %s",
-                         to_pointer(address), inside->is_allocation ? "allocation" : "mapping",
-                         SizeText(inside->range.size).c_str(), to_pointer(inside->range.base),
-                         inside->is_allocation ? "its start" : "allocated memory");
-  }
-  return Error::format(ErrorCode::kRefused, "no allocation starts at %p", to_pointer(address));
-}
-
 Result<void> AddressSpace::enter_slab(const Arena& place, Slab& slab, unsigned device) {
   table_.prepare(place.range);
   slab.has_window = settings_.cpu_sees_devices();
   if (slab.has_window) {
+    US_TRY(storages_.warm(*slab.extent.store, slab.extent.offset, slab.extent.size));
     MutexLock lock(place.reservation->mutex);
     US_TRY(place_window_locked(*place.reservation, place.range.base, slab.extent,
                                platform::CpuAccess::kReadWrite));
@@ -116,8 +110,9 @@ Result<void> AddressSpace::enter_slab(const Arena& place, Slab& slab, unsigned d
 
 bool AddressSpace::leave_slab(Slab& slab) noexcept {
   const VirtualRange range{slab.base.load(std::memory_order_relaxed), kGranule};
+  if (slab.has_window && !close_window(range).ok()) return false;
   table_.clear(range);
-  return !slab.has_window || close_window(range).ok();
+  return true;
 }
 
 }  // namespace understudy

@@ -56,10 +56,7 @@ Result<void> AddressSpace::map_block(VirtualRange range, Block& block, InitialAc
   MutexLock lock(reservation->mutex);
   US_TRY(check_place_locked(*reservation, range, block));
   const std::optional<uint32_t> index = mappings_.take();
-  if (!index) {
-    return Error::format(ErrorCode::kOutOfResources, "all %u mapping numbers are in use",
-                         1U << kPoolIndexBits);
-  }
+  if (!index) return out_of_numbers("mapping");
   ScopeExit undo([&] { mappings_.give_back(*index); });
   table_.prepare(range);
   const bool on_device = block.traits.location.on_device();

@@ -74,10 +74,11 @@ class DeviceMemory::Slabs final : public SlabSource {
     return {};
   }
 
-  void close(Slab& slab) noexcept override {
-    if (!memory_.space_.leave_slab(slab)) return;
+  bool close(Slab& slab) noexcept override {
+    if (!memory_.space_.leave_slab(slab)) return false;
     memory_.arena_.give_back({slab.base.load(std::memory_order_relaxed), kGranule});
     memory_.storages_.of(location()).give_back(slab.extent);
+    return true;
   }
 
  private:
@@ -120,7 +121,7 @@ Result<VirtualAddress> DeviceMemory::allocate_of(const AllocationRequest& reques
     return Error::format(ErrorCode::kOutOfMemory, "no device has %s",
                          SizeText(request.usable).c_str());
   }
-  // Nothing ever writes to read-only memory, so it has granules of its own, which cost nothing.
+  // A slab is for reading and writing, so read-only memory has granules of its own.
   if (kind == PageKind::kNormal && request.usable <= kMaxSlotBytes && !request.read_only) {
     return allocate_slot(request, *bytes);
   }
@@ -130,14 +131,15 @@ Result<VirtualAddress> DeviceMemory::allocate_of(const AllocationRequest& reques
 Result<VirtualAddress> DeviceMemory::allocate_slot(const AllocationRequest& request,
                                                    uint64_t bytes) {
   const Charge charge{request.device, PageKind::kNormal, bytes, request.module};
+  std::optional<HazardPin> pin;  // before anything is taken: the first of a thread needs memory
+  if (settings_.poison == Poison::kOn) pin.emplace();
   US_TRY(charge_or_explain(capacity_, charge));
   ScopeExit undo([&] { capacity_.credit(charge); });
   US_TRY_ASSIGN(const VirtualAddress address,
                 slabs_[request.device]->heap().allocate(request.usable, request.module));
   undo.dismiss();
-  if (settings_.poison == Poison::kOn) {
-    HazardPin pin;
-    if (const std::optional<Place> place = space_.locate(address, pin)) {
+  if (pin) {
+    if (const std::optional<Place> place = space_.locate(address, *pin)) {
       place->store->refresh(place->store_offset, request.usable);
     }
   }
@@ -169,8 +171,8 @@ Result<void> DeviceMemory::free(VirtualAddress address) {
   return {};
 }
 
-Result<void> DeviceMemory::free_block(VirtualAddress address) {
-  US_TRY_ASSIGN(const VirtualRange addresses, space_.end_allocation(address));
+Result<void> DeviceMemory::free_block(VirtualAddress address, std::optional<unsigned> device) {
+  US_TRY_ASSIGN(const VirtualRange addresses, space_.end_allocation(address, device));
   arena_.give_back(addresses);
   return {};
 }
@@ -188,8 +190,9 @@ void DeviceMemory::free_all(unsigned device) {
         if (!place || place->location.id != device || place->entry.divided()) return;
         base = place->range.base;
       }
-      // Another thread may have freed it meanwhile.
-      (void)free_block(base);
+      // Another thread may have freed it meanwhile. A block that the CPU cannot be kept out of, for
+      // want of map entries, stays allocated until it is freed.
+      (void)free_block(base, device);
     });
   }
 }

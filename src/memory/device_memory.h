@@ -60,7 +60,7 @@ class DeviceMemory final : public MemoryCache {
   Result<VirtualAddress> allocate_slot(const AllocationRequest& request, uint64_t bytes);
   Result<VirtualAddress> allocate_block(const AllocationRequest& request, PageKind kind,
                                         uint64_t bytes);
-  Result<void> free_block(VirtualAddress address);
+  Result<void> free_block(VirtualAddress address, std::optional<unsigned> device = {});
 
   const Settings& settings_;
   CapacityLedger& capacity_;

@@ -29,6 +29,8 @@ void ExtentMap::change(Part part, uint64_t offset, uint64_t size) {
   by_size_.insert(std::move(sized));
 }
 
+void ExtentMap::shrink(uint64_t size) { change(by_offset_.begin(), 0, size); }
+
 void ExtentMap::remove(Part part) {
   free_bytes_ -= part->second;
   by_size_.erase({part->second, part->first});

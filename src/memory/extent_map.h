@@ -23,6 +23,9 @@ class ExtentMap {
   // Both may throw std::bad_alloc and have changed nothing then.
   void give_back(uint64_t offset, uint64_t size);
 
+  // Forgets what lies behind `size`. REQUIRES: everything is free.
+  void shrink(uint64_t size);
+
   uint64_t free_bytes() const { return free_bytes_; }
   // Calls visit(offset, size) for each free part from front to back.
   template <typename Visit>

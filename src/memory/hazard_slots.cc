@@ -3,6 +3,7 @@
 
 #include <array>
 #include <atomic>
+#include <functional>
 
 #include "base/invariant.h"
 
@@ -75,13 +76,28 @@ void HazardPin::publish(const void* mapping) {
 
 void HazardPin::clear() { own_record->slots[slot_].store(nullptr, std::memory_order_release); }
 
-bool is_pinned(const void* mapping) {
+namespace {
+
+template <typename Matches>
+bool any_slot(Matches matches) {
   for (const Record* record = records.load(); record != nullptr; record = record->next) {
     for (const auto& slot : record->slots) {
-      if (slot.load() == mapping) return true;
+      if (matches(slot.load())) return true;
     }
   }
   return false;
+}
+
+}  // namespace
+
+bool is_pinned(const void* mapping) {
+  return any_slot([&](const void* pinned) { return pinned == mapping; });
+}
+
+bool is_any_pinned(const void* begin, const void* end) {
+  return any_slot([&](const void* pinned) {
+    return !std::less<>()(pinned, begin) && std::less<>()(pinned, end);
+  });
 }
 
 }  // namespace understudy

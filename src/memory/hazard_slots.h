@@ -32,5 +32,7 @@ class HazardPin {
 
 // Whether any thread pins it at this moment.
 bool is_pinned(const void* mapping);
+// Whether any thread pins something that lies in [begin, end).
+bool is_any_pinned(const void* begin, const void* end);
 
 }  // namespace understudy

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How much host memory this process may put behind device memory. Commits stop before the machine
-// (or its memory cgroup) is full, because past that point the kernel answers with signals and
-// killed processes instead of error codes. Any thread may call anything.
+// How much host memory this process may put behind device memory and page-locked host memory.
+// Commits stop before the machine (or its memory cgroup) is full, because past that point the
+// kernel answers with signals and killed processes instead of error codes. Any thread may call
+// anything.
 #pragma once
 
 #include <cstdint>

@@ -3,6 +3,7 @@
 
 #include "base/size_text.h"
 #include "memory/address_layout.h"
+#include "platform/host_memory.h"
 
 namespace understudy {
 
@@ -12,12 +13,11 @@ HostMemory::HostMemory(const Settings& settings, StorageSet& storages, AddressSp
       space_(space),
       device_memory_(device_memory),
       pinned_(settings, storages),
-      registered_(settings, device_memory.addresses()) {}
+      registered_(settings, device_memory.addresses(), pinned_) {}
 
 Result<VirtualAddress> HostMemory::allocate(uint64_t size, DeviceAddress address, unsigned device) {
   if (settings_.product.run_mode == RunMode::kHost) return pinned_.allocate(size, address);
-  constexpr uint64_t kUnit = 32;
-  const std::optional<uint64_t> rounded = align_up(size, kUnit);
+  const std::optional<uint64_t> rounded = align_up(size, kAllocationUnit);
   if (!rounded) {
     return Error::format(ErrorCode::kOutOfMemory, "no device has %s", SizeText(size).c_str());
   }
@@ -55,10 +55,9 @@ Result<VirtualAddress> HostMemory::add_registration(VirtualRange range, Registra
     return Error::format(ErrorCode::kRefused, "the memory at %p is page-locked already",
                          to_pointer(range.base));
   }
-  if (block && !block->range.contains(range)) {
-    return Error::format(ErrorCode::kRefused, "%s at %p leave the host block of %s at %p",
-                         SizeText(range.size).c_str(), to_pointer(range.base),
-                         SizeText(block->range.size).c_str(), to_pointer(block->range.base));
+  if (block ? !block->range.contains(range) : pinned_.overlaps(range)) {
+    return Error::format(ErrorCode::kRefused, "%s at %p are not wholly inside one host block",
+                         SizeText(range.size).c_str(), to_pointer(range.base));
   }
   const bool same =
       settings_.cpu_sees_devices() || (block && block->address == DeviceAddress::kSame);
@@ -70,8 +69,9 @@ Result<void> HostMemory::check_range(VirtualRange range, RegistrationKind kind) 
     return Error::format(ErrorCode::kRefused, "%p is not a multiple of 4 KiB",
                          to_pointer(range.base));
   }
-  if (space_.find(range.base) || space_.is_reserved(range.base)) {
-    return Error::format(ErrorCode::kRefused, "%p is a device address", to_pointer(range.base));
+  if (space_.is_any_reserved(range)) {
+    return Error::format(ErrorCode::kRefused, "%s at %p have device addresses among them",
+                         SizeText(range.size).c_str(), to_pointer(range.base));
   }
   if (range.base < kHostBegin || range.end() > kHostEnd || !platform::is_wholly_mapped(range)) {
     return Error::format(ErrorCode::kRefused, "%s at %p are not all memory of the host",

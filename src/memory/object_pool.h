@@ -14,6 +14,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/error.h"
 #include "base/mutex.h"
 #include "base/thread_shard.h"
 #include "base/zeroed_array.h"
@@ -22,6 +23,12 @@ namespace understudy {
 
 // Numbers of slots fit this many bits.
 inline constexpr unsigned kPoolIndexBits = 26;
+
+// What to say when a pool has no slot left.
+inline Error out_of_numbers(const char* of_what) {
+  return Error::format(ErrorCode::kOutOfResources, "all %u %s numbers are in use",
+                       1U << kPoolIndexBits, of_what);
+}
 
 template <typename T>
 class ObjectPool {

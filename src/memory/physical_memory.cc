@@ -105,10 +105,7 @@ Result<Block*> PhysicalMemory::make_block(const BlockTraits& traits, uint64_t si
     US_TRY(storages_.warm(*extent.store, extent.offset, extent.size));
   }
   const std::optional<uint32_t> index = blocks_.take();
-  if (!index) {
-    return Error::format(ErrorCode::kOutOfResources, "all %u block numbers are in use",
-                         1U << kPoolIndexBits);
-  }
+  if (!index) return out_of_numbers("block");
   undo_extent.dismiss();
   undo_charge.dismiss();
 

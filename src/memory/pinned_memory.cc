@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
+#include <new>
 #include <utility>
 
 #include "base/scope_exit.h"
@@ -16,7 +18,6 @@ namespace {
 
 using platform::HostPages;
 
-// The kinds of pages to try, best first.
 std::vector<HostPages> ladder(Backing backing) {
   std::vector<HostPages> kinds;
   const bool pool = (backing == Backing::kAuto || backing == Backing::kHugetlb) &&
@@ -39,7 +40,10 @@ bool fits(uint64_t chunk, uint64_t size) { return chunk >= size && chunk - size 
 }  // namespace
 
 PinnedMemory::PinnedMemory(const Settings& settings, StorageSet& storages)
-    : settings_(settings), storages_(storages), heap_(*this, slabs_) {
+    : settings_(settings),
+      storages_(storages),
+      ladder_(ladder(settings.backing)),
+      heap_(*this, slabs_) {
   MutexLock lock(mutex_);
   cached_.reserve(kMaxCached);
   storages.add_cache(*this);
@@ -124,10 +128,11 @@ Result<void> PinnedMemory::open(Slab& slab, unsigned slot_size) {
   return {};
 }
 
-void PinnedMemory::close(Slab& slab) noexcept {
+bool PinnedMemory::close(Slab& slab) noexcept {
   Chunk& chunk = chunks_.at(slab.chunk);
   table_.clear(chunk.range);
   return_chunk(chunk);
+  return true;
 }
 
 Result<PinnedMemory::Chunk*> PinnedMemory::take_chunk(uint64_t size) {
@@ -153,22 +158,26 @@ PinnedMemory::Chunk* PinnedMemory::take_cached(uint64_t size) {
 
 Result<PinnedMemory::Chunk*> PinnedMemory::make_chunk(uint64_t size) {
   const std::optional<uint32_t> index = chunks_.take();
-  if (!index) {
-    return Error::format(ErrorCode::kOutOfResources, "all %u chunk numbers are in use",
-                         1U << kPoolIndexBits);
-  }
+  if (!index) return out_of_numbers("chunk");
   ScopeExit undo([&] { chunks_.give_back(*index); });
   Chunk& chunk = chunks_.at(*index);
   chunk.index = *index;
   Result<void> mapped = Error::format(ErrorCode::kOutOfMemory,
                                       "backing is set to hugetlb and the host has no hugetlb pool");
-  for (const HostPages pages : ladder(settings_.backing)) {
+  for (const HostPages pages : ladder_) {
     mapped = map_chunk(chunk, size, pages);
     if (mapped.ok()) break;
   }
   if (!mapped.ok()) return mapped.error().as(ErrorCode::kOutOfMemory);
+  MutexLock lock(mutex_);
+  try {
+    by_base_.emplace(chunk.range.base, &chunk);
+  } catch (const std::bad_alloc&) {
+    unmap_chunk(chunk);
+    throw;
+  }
   undo.dismiss();
-  count(chunk, +1);
+  count_locked(chunk, Change::kAdded);
   return &chunk;
 }
 
@@ -192,10 +201,9 @@ Result<void> PinnedMemory::lock_chunk(Chunk& chunk) {
   chunk.locked = chunk.pages == HostPages::kHugetlb;
   if (chunk.locked) return {};
   Result<void> locked = platform::lock_pages(chunk.range);
-  if (!locked.ok()) {
-    trim();  // what is cached counts against the user's limit
-    locked = platform::lock_pages(chunk.range);
-  }
+  if (!locked.ok() && trim_locked_cache()) locked = platform::lock_pages(chunk.range);
+  // A lock that failed half-way still counts.
+  if (!locked.ok()) platform::unlock_pages(chunk.range);
   chunk.locked = locked.ok();
   if (locked.ok() || settings_.host_lock == HostLock::kBestEffort) return {};
   return Error::format(ErrorCode::kOutOfMemory,
@@ -205,16 +213,16 @@ Result<void> PinnedMemory::lock_chunk(Chunk& chunk) {
 }
 
 void PinnedMemory::return_chunk(Chunk& chunk) noexcept {
-  std::array<Chunk*, kMaxCached + 1> leave;
-  size_t leaving = 0;
+  std::array<Chunk*, kMaxCached + 1> leaving;
+  size_t count = 0;
   {
     MutexLock lock(mutex_);
     const uint64_t size = chunk.range.size;
     if (size > storages_.max_free_warm()) {
-      leave[leaving++] = &chunk;
+      leaving[count++] = &chunk;
     } else {
       while (cached_.size() == kMaxCached || figures_.cached + size > storages_.max_free_warm()) {
-        leave[leaving++] = cached_.front();
+        leaving[count++] = cached_.front();
         figures_.cached -= cached_.front()->range.size;
         cached_.erase(cached_.begin());
       }
@@ -222,21 +230,34 @@ void PinnedMemory::return_chunk(Chunk& chunk) noexcept {
       figures_.cached += size;
     }
   }
-  for (size_t i = 0; i < leaving; ++i) discard(*leave[i]);
+  for (size_t i = 0; i < count; ++i) discard(*leaving[i]);
 }
 
 void PinnedMemory::discard(Chunk& chunk) noexcept {
-  count(chunk, -1);
-  platform::unmap_host_memory(chunk.range);
-  storages_.budget().give_back(chunk.range.size);
+  {
+    MutexLock lock(mutex_);
+    by_base_.erase(chunk.range.base);
+    count_locked(chunk, Change::kRemoved);
+  }
+  unmap_chunk(chunk);
   chunks_.give_back(chunk.index);
 }
 
-void PinnedMemory::count(const Chunk& chunk, int sign) {
+void PinnedMemory::unmap_chunk(const Chunk& chunk) noexcept {
+  platform::unmap_host_memory(chunk.range);
+  storages_.budget().give_back(chunk.range.size);
+}
+
+void PinnedMemory::count_locked(const Chunk& chunk, Change change) {
+  const uint64_t bytes = change == Change::kAdded ? chunk.range.size : -chunk.range.size;
+  (chunk.locked ? figures_.locked : figures_.unlocked) += bytes;
+  if (chunk.pages != HostPages::kSmall) figures_.huge += bytes;
+}
+
+bool PinnedMemory::overlaps(VirtualRange range) {
   MutexLock lock(mutex_);
-  const uint64_t change = sign > 0 ? chunk.range.size : -chunk.range.size;
-  (chunk.locked ? figures_.locked : figures_.unlocked) += change;
-  if (chunk.pages != HostPages::kSmall) figures_.huge += change;
+  const auto behind = by_base_.lower_bound(range.end());
+  return behind != by_base_.begin() && std::prev(behind)->second->range.end() > range.base;
 }
 
 PinnedFigures PinnedMemory::figures() const {
@@ -244,18 +265,33 @@ PinnedFigures PinnedMemory::figures() const {
   return figures_;
 }
 
-void PinnedMemory::trim() {
-  heap_.trim();
-  std::array<Chunk*, kMaxCached> leave;
-  size_t leaving = 0;
+template <typename Leaves>
+size_t PinnedMemory::discard_cached(Leaves leaves) {
+  std::array<Chunk*, kMaxCached> leaving;
+  size_t count = 0;
   {
     MutexLock lock(mutex_);
-    leaving = cached_.size();
-    std::ranges::copy(cached_, leave.begin());
-    cached_.clear();
-    figures_.cached = 0;
+    for (Chunk*& chunk : cached_) {
+      if (!leaves(*chunk)) continue;
+      figures_.cached -= chunk->range.size;
+      leaving[count++] = std::exchange(chunk, nullptr);
+    }
+    std::erase(cached_, nullptr);
   }
-  for (size_t i = 0; i < leaving; ++i) discard(*leave[i]);
+  for (size_t i = 0; i < count; ++i) discard(*leaving[i]);
+  return count;
+}
+
+void PinnedMemory::trim() {
+  heap_.trim();
+  discard_cached([](const Chunk&) { return true; });
+}
+
+bool PinnedMemory::trim_locked_cache() {
+  heap_.trim();
+  return discard_cached([](const Chunk& chunk) {
+           return chunk.locked && chunk.pages != HostPages::kHugetlb;
+         }) > 0;
 }
 
 }  // namespace understudy

@@ -6,8 +6,8 @@
 // until memory runs short. Rules: HOST. Any thread may call anything.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -47,6 +47,11 @@ class PinnedMemory final : public MemoryCache, private SlabSource {
   bool free(VirtualAddress address);
   // The block around an address.
   std::optional<PinnedView> find(VirtualAddress address);
+  // Whether any byte of a range is in a chunk, whoever has it.
+  bool overlaps(VirtualRange range);
+  // Gives cached memory back that counts against the user's limit of locked memory. False if there
+  // is none.
+  bool trim_locked_cache();
 
   PinnedFigures figures() const;
   void trim() override;
@@ -72,21 +77,28 @@ class PinnedMemory final : public MemoryCache, private SlabSource {
   Result<void> map_chunk(Chunk& chunk, uint64_t size, platform::HostPages pages);
   Result<void> lock_chunk(Chunk& chunk);
   void discard(Chunk& chunk) noexcept;
-  void count(const Chunk& chunk, int sign);
+  void unmap_chunk(const Chunk& chunk) noexcept;
+  enum class Change : uint8_t { kAdded, kRemoved };
+  void count_locked(const Chunk& chunk, Change change) US_REQUIRES(mutex_);
+  // Takes chunks out of the cache that `leaves` says, and gives them back. Returns how many.
+  template <typename Leaves>
+  size_t discard_cached(Leaves leaves);
 
   Result<VirtualAddress> allocate_chunk(uint64_t size, DeviceAddress address);
   bool free_chunk(VirtualAddress address);
   Result<void> open(Slab& slab, unsigned slot_size) override;
-  void close(Slab& slab) noexcept override;
+  bool close(Slab& slab) noexcept override;
 
   const Settings& settings_;
   StorageSet& storages_;
-  PageTable table_;  // by host address
+  const std::vector<platform::HostPages> ladder_;  // kinds of pages to try, best first
+  PageTable table_;                                // by host address
   ObjectPool<Chunk> chunks_;
   ObjectPool<Slab> slabs_;
   SlabHeap heap_;
   mutable Mutex mutex_{LockRank::kPinnedMemory};
-  std::vector<Chunk*> cached_ US_GUARDED_BY(mutex_);  // oldest first
+  std::vector<Chunk*> cached_ US_GUARDED_BY(mutex_);                // oldest first
+  std::map<VirtualAddress, Chunk*> by_base_ US_GUARDED_BY(mutex_);  // all of them
   PinnedFigures figures_ US_GUARDED_BY(mutex_);
 };
 

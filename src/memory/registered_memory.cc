@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory/registered_memory.h"
 
-#include <utility>
+#include <iterator>
 
 #include "base/scope_exit.h"
 #include "base/size_text.h"
@@ -40,20 +40,20 @@ Result<VirtualAddress> RegisteredMemory::add(const RegistrationRequest& request)
   ScopeExit undo([&] {
     if (registration.taken.size != 0) addresses_.give_back(registration.taken);
   });
-  MutexLock lock(mutex_);
-  if (const auto other = around_locked(range); other != by_base_.end()) {
-    return Error::format(ErrorCode::kAlreadyRegistered, "%s at %p overlap registered memory at %p",
-                         SizeText(range.size).c_str(), to_pointer(range.base),
-                         to_pointer(other->second.range.base));
+  registration.state = request.lock ? State::kLocking : State::kUnlocked;
+  {
+    MutexLock lock(mutex_);
+    if (const auto other = around_locked(range); other != by_base_.end()) {
+      return Error::format(ErrorCode::kAlreadyRegistered,
+                           "%s at %p overlap registered memory at %p", SizeText(range.size).c_str(),
+                           to_pointer(range.base), to_pointer(other->second.range.base));
+    }
+    if (request.lock) count_edges_locked(range);
+    by_base_.emplace(range.base, registration);
+    count_.store(by_base_.size(), std::memory_order_relaxed);
   }
-  const auto entered = by_base_.emplace(range.base, registration).first;
-  ScopeExit leave([&] { by_base_.erase(entered); });
-  if (request.lock) {
-    US_TRY_ASSIGN(entered->second.locked, lock_locked(range));
-  }
-  leave.dismiss();
+  if (request.lock) US_TRY(lock(range));
   undo.dismiss();
-  count_.store(by_base_.size(), std::memory_order_relaxed);
   return registration.device;
 }
 
@@ -61,12 +61,11 @@ Result<void> RegisteredMemory::remove(VirtualAddress base) {
   VirtualRange taken;
   {
     MutexLock lock(mutex_);
-    const auto found = by_base_.find(base);
+    const auto found = at_locked(base);
     if (found == by_base_.end()) return not_registered(base, ErrorCode::kNotRegistered);
-    if (found->second.locked) unlock_locked(found->second.range);
+    if (found->second.state == State::kLocked) unlock_locked(found->second.range);
     taken = found->second.taken;
-    by_base_.erase(found);
-    count_.store(by_base_.size(), std::memory_order_relaxed);
+    leave_locked(found);
   }
   if (taken.size != 0) addresses_.give_back(taken);
   return {};
@@ -74,7 +73,7 @@ Result<void> RegisteredMemory::remove(VirtualAddress base) {
 
 Result<VirtualAddress> RegisteredMemory::device_address(VirtualAddress base) {
   MutexLock lock(mutex_);
-  const auto found = by_base_.find(base);
+  const auto found = at_locked(base);
   if (found == by_base_.end()) return not_registered(base, ErrorCode::kRefused);
   if (found->second.device == 0) {
     return Error::format(ErrorCode::kRefused, "the memory at %p is registered but not mapped",
@@ -97,7 +96,6 @@ bool RegisteredMemory::overlaps(VirtualRange range) {
   return around_locked(range) != by_base_.end();
 }
 
-// A registration that has bytes in the range, or the end.
 RegisteredMemory::Registrations::iterator RegisteredMemory::around_locked(VirtualRange range) {
   const auto behind = by_base_.lower_bound(range.end());
   if (behind == by_base_.begin()) return by_base_.end();
@@ -105,41 +103,59 @@ RegisteredMemory::Registrations::iterator RegisteredMemory::around_locked(Virtua
   return before->second.range.end() > range.base ? before : by_base_.end();
 }
 
-Result<bool> RegisteredMemory::lock_locked(VirtualRange range) {
+RegisteredMemory::Registrations::iterator RegisteredMemory::at_locked(VirtualAddress base) {
+  const auto found = by_base_.find(base);
+  const bool complete = found != by_base_.end() && found->second.state != State::kLocking;
+  return complete ? found : by_base_.end();
+}
+
+void RegisteredMemory::leave_locked(Registrations::iterator registration) {
+  by_base_.erase(registration);
+  count_.store(by_base_.size(), std::memory_order_relaxed);
+}
+
+Result<void> RegisteredMemory::lock(VirtualRange range) {
   const VirtualAddress first = first_page(range);
-  const VirtualAddress last = last_page(range);
-  // Entered first, so that nothing can fail once the pages are locked.
-  unsigned& first_count = edge_locks_[first];
-  unsigned& last_count = edge_locks_[last];
-  const Result<void> locked = platform::lock_pages({first, last + kNormalPage - first});
-  if (!locked.ok()) {
-    if (first_count == 0) edge_locks_.erase(first);
-    if (last != first && last_count == 0) edge_locks_.erase(last);
-    if (settings_.host_lock == HostLock::kBestEffort) return false;
-    return Error::format(ErrorCode::kOutOfMemory,
-                         "host_lock is strict and the host does not lock %s at %p",
-                         SizeText(range.size).c_str(), to_pointer(range.base));
-  }
-  ++first_count;
-  if (last != first) ++last_count;
-  return true;
+  const VirtualRange pages{first, last_page(range) + kNormalPage - first};
+  Result<void> locked = platform::lock_pages(pages);
+  // What is cached counts against the same limit.
+  if (!locked.ok() && pinned_.trim_locked_cache()) locked = platform::lock_pages(pages);
+
+  MutexLock lock(mutex_);
+  const auto registration = by_base_.find(range.base);
+  registration->second.state = locked.ok() ? State::kLocked : State::kUnlocked;
+  if (locked.ok()) return {};
+  unlock_locked(range);  // a lock that failed half-way still counts
+  if (settings_.host_lock == HostLock::kBestEffort) return {};
+  leave_locked(registration);
+  return Error::format(ErrorCode::kOutOfMemory,
+                       "host_lock is strict and the host does not lock %s at %p",
+                       SizeText(range.size).c_str(), to_pointer(range.base));
+}
+
+void RegisteredMemory::count_edges_locked(VirtualRange range) {
+  unsigned& first = edge_locks_[first_page(range)];
+  unsigned& last = edge_locks_[last_page(range)];
+  ++first;
+  if (&first != &last) ++last;
 }
 
 void RegisteredMemory::unlock_locked(VirtualRange range) {
   const VirtualAddress first = first_page(range);
   const VirtualAddress last = last_page(range);
-  const auto release_edge = [this](VirtualAddress page) US_NO_THREAD_SAFETY_ANALYSIS {
-    const auto found = edge_locks_.find(page);
-    if (--found->second != 0) return;
-    edge_locks_.erase(found);
-    platform::unlock_pages({page, kNormalPage});
-  };
-  release_edge(first);
+  drop_edge_locked(first);
   if (last == first) return;
-  release_edge(last);
+  drop_edge_locked(last);
   if (last - first > kNormalPage) {
     platform::unlock_pages({first + kNormalPage, last - first - kNormalPage});
   }
+}
+
+void RegisteredMemory::drop_edge_locked(VirtualAddress page) {
+  const auto found = edge_locks_.find(page);
+  if (--found->second != 0) return;
+  edge_locks_.erase(found);
+  platform::unlock_pages({page, kNormalPage});
 }
 
 }  // namespace understudy

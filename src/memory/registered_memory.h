@@ -14,6 +14,7 @@
 #include "base/virtual_range.h"
 #include "device/settings.h"
 #include "memory/address_arena.h"
+#include "memory/pinned_memory.h"
 
 namespace understudy {
 
@@ -26,8 +27,8 @@ struct RegistrationRequest {
 
 class RegisteredMemory {
  public:
-  RegisteredMemory(const Settings& settings, AddressArena& addresses)
-      : settings_(settings), addresses_(addresses) {}
+  RegisteredMemory(const Settings& settings, AddressArena& addresses, PinnedMemory& pinned)
+      : settings_(settings), addresses_(addresses), pinned_(pinned) {}
 
   // Gives the device address; 0 if the memory is not mapped.
   Result<VirtualAddress> add(const RegistrationRequest& request);
@@ -40,20 +41,29 @@ class RegisteredMemory {
   bool overlaps(VirtualRange range);
 
  private:
+  enum class State : uint8_t { kLocking, kLocked, kUnlocked };
   struct Registration {
     VirtualRange range;
     VirtualAddress device = 0;
     VirtualRange taken;  // device addresses to give back; may be empty
-    bool locked = false;
+    State state = State::kUnlocked;
   };
   using Registrations = std::map<VirtualAddress, Registration>;
 
+  // A registration that has bytes in the range, or the end.
   Registrations::iterator around_locked(VirtualRange range) US_REQUIRES(mutex_);
-  Result<bool> lock_locked(VirtualRange range) US_REQUIRES(mutex_);
+  // The one that starts there, once it is complete.
+  Registrations::iterator at_locked(VirtualAddress base) US_REQUIRES(mutex_);
+  void leave_locked(Registrations::iterator registration) US_REQUIRES(mutex_);
+  // Locks the pages of a registration that is entered as being locked, without the lock held.
+  Result<void> lock(VirtualRange range);
+  void count_edges_locked(VirtualRange range) US_REQUIRES(mutex_);
   void unlock_locked(VirtualRange range) US_REQUIRES(mutex_);
+  void drop_edge_locked(VirtualAddress page) US_REQUIRES(mutex_);
 
   const Settings& settings_;
   AddressArena& addresses_;
+  PinnedMemory& pinned_;
   std::atomic<size_t> count_{0};  // so that nobody takes the lock where nothing is registered
   Mutex mutex_{LockRank::kPinnedMemory};
   Registrations by_base_ US_GUARDED_BY(mutex_);

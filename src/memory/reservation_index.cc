@@ -210,6 +210,11 @@ void ReservationIndex::retry_vacating_locked() {
   std::erase_if(still_occupied_, [](VirtualRange range) { return platform::vacate(range); });
 }
 
+bool ReservationIndex::overlaps(VirtualRange range) {
+  MutexLock lock(mutex_);
+  return overlapping_locked(range) != nullptr;
+}
+
 std::optional<ReservationReference> ReservationIndex::find(VirtualAddress address) {
   MutexLock lock(mutex_);
   const auto next = by_base_.upper_bound(address);

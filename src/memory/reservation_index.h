@@ -43,6 +43,7 @@ class ReservationIndex {
 
   // The live reservation around an address. The caller locks it and looks again.
   std::optional<ReservationReference> find(VirtualAddress address);
+  bool overlaps(VirtualRange range);
   // False if no reservation ever was within 1 TiB of the address: then it is the host's affair.
   bool was_ever_near(VirtualAddress address) const {
     return address < PageTable::kEnd && near_[address / kTiB].load(std::memory_order_relaxed);

@@ -13,20 +13,12 @@
 #include <cstdint>
 
 #include "base/virtual_range.h"
-#include "memory/object_pool.h"
 #include "memory/slot_sizes.h"
 #include "memory/storage.h"
 
 namespace understudy {
 
-// A slot by slab and number, wherever it is.
-struct SlotName {
-  uint32_t slab = 0;
-  uint32_t slot = 0;
-};
-
-// What the record of a slot says: the slot is live, free, or in limbo, which is free but for a
-// reader that still holds it. Free and limbo slots are links of a list.
+// What the record of a slot says: it is live, or free and a link of its slab's list.
 class SlotRecord {
  public:
   static constexpr uint32_t kNoSlot = 0xFFFF;
@@ -37,10 +29,6 @@ class SlotRecord {
     return SlotRecord(kLive | uint64_t{tag} << kTagShift | usable);
   }
   static constexpr SlotRecord make_free(uint32_t next) { return SlotRecord(next); }
-  static constexpr SlotRecord make_limbo(SlotName next, bool has_next) {
-    return SlotRecord(kLimbo | (has_next ? kHasNext : 0) | uint64_t{next.slab} << kSlabShift |
-                      next.slot);
-  }
 
   constexpr uint64_t word() const { return word_; }
   constexpr bool live() const { return (word_ & kLive) != 0; }
@@ -49,21 +37,12 @@ class SlotRecord {
   constexpr uint8_t tag() const { return static_cast<uint8_t>(word_ >> kTagShift); }
   // Of a free slot: the next free slot of the slab, or kNoSlot.
   constexpr uint32_t next_free() const { return static_cast<uint32_t>(word_ & 0xFFFF); }
-  // Of a slot in limbo.
-  constexpr bool has_next_in_limbo() const { return (word_ & kHasNext) != 0; }
-  constexpr SlotName next_in_limbo() const {
-    return {static_cast<uint32_t>(word_ >> kSlabShift & ((1U << kPoolIndexBits) - 1)),
-            static_cast<uint32_t>(word_ & 0xFFFF)};
-  }
 
   friend constexpr bool operator==(SlotRecord, SlotRecord) = default;
 
  private:
   static constexpr uint64_t kUsableMask = (uint64_t{1} << 21) - 1;
   static constexpr unsigned kTagShift = 24;
-  static constexpr unsigned kSlabShift = 16;
-  static constexpr uint64_t kHasNext = uint64_t{1} << 61;
-  static constexpr uint64_t kLimbo = uint64_t{1} << 62;
   static constexpr uint64_t kLive = uint64_t{1} << 63;
   static_assert(kMaxSlotBytes <= kUsableMask);
 
@@ -88,7 +67,7 @@ struct Slab {
 
   // Under the lock of its home.
   uint32_t slots = 0;
-  uint32_t taken = 0;  // live or in limbo
+  uint32_t live = 0;
   uint32_t first_free = SlotRecord::kNoSlot;
   Slab* next = nullptr;  // in its home's list of slabs with free slots
   Slab* previous = nullptr;
@@ -107,6 +86,8 @@ struct Slab {
   }
   SlotRecord record(uint32_t slot) const { return SlotRecord(records[slot].load()); }
 
+  // Whether a reader still copies to or from a slot that was freed.
+  bool is_pinned() const;
   // Gives the slab its slots, all of them free.
   void divide(VirtualAddress at, unsigned slot_size);
 

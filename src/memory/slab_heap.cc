@@ -20,10 +20,9 @@ void push(SlabShard& shard, Slab& slab) US_REQUIRES(shard.mutex) {
   first = &slab;
 }
 
-void remove(SlabShard& shard, Slab& slab) US_REQUIRES(shard.mutex) {
+void remove(SlabShard& shard, Slab& slab, unsigned slot_size) US_REQUIRES(shard.mutex) {
   if (slab.next != nullptr) slab.next->previous = slab.previous;
-  (slab.previous != nullptr ? slab.previous->next : shard.with_space[slot_size_of(slab)]) =
-      slab.next;
+  (slab.previous != nullptr ? slab.previous->next : shard.with_space[slot_size]) = slab.next;
 }
 
 }  // namespace
@@ -36,37 +35,47 @@ Result<VirtualAddress> SlabHeap::allocate(uint64_t usable, uint8_t tag) {
   const unsigned slot_size = slot_size_for(usable);
   const SlotRecord record = SlotRecord::make_live(usable, tag);
   SlabShard& shard = shards_[thread_shard()];
-  Slab* to_close = nullptr;
-  std::optional<VirtualAddress> address;
   {
-    MutexLock lock(shard.mutex);
-    if (shard.limbo) [[unlikely]]
-      to_close = drain_limbo_locked(shard);
-    Slab* const slab = shard.with_space[slot_size];
-    if (slab != nullptr) [[likely]]
-      address = take_slot_locked(shard, *slab, slot_size, record);
+    BriefLock lock(shard.mutex);
+    for (Slab* slab = shard.with_space[slot_size]; slab != nullptr; slab = slab->next) {
+      const auto address = take_slot_locked(shard, *slab, slot_size, record);
+      if (address) [[likely]]
+        return *address;
+    }
   }
-  close_all(to_close);
-  if (address) [[likely]]
-    return *address;
   US_TRY_ASSIGN(Slab* const fresh, open_slab(slot_size));
-  MutexLock lock(shard.mutex);
-  fresh->home.store(&shard, std::memory_order_release);
-  push(shard, *fresh);
-  ++shard.empty;
-  return take_slot_locked(shard, *fresh, slot_size, record);
+  BriefLock lock(shard.mutex);
+  adopt_locked(shard, *fresh);
+  // Whoever pins one of its slots has it from an old entry, and will see that.
+  return take_behind_locked(shard, *fresh, slot_size, SlotRecord::kNoSlot, record);
 }
 
-VirtualAddress SlabHeap::take_slot_locked(SlabShard& shard, Slab& slab, unsigned slot_size,
-                                          SlotRecord record) {
-  const uint32_t slot = slab.first_free;
-  slab.first_free = slab.record(slot).next_free();
-  if (slab.first_free == SlotRecord::kNoSlot) {
-    // The first of its list.
-    shard.with_space[slot_size] = slab.next;
-    if (slab.next != nullptr) slab.next->previous = nullptr;
+std::optional<VirtualAddress> SlabHeap::take_slot_locked(SlabShard& shard, Slab& slab,
+                                                         unsigned slot_size, SlotRecord record) {
+  // A reader publishes the record before it looks at it for the second time, and this thread looks
+  // for published records after it has seen the slot freed: either the reader sees that the slot
+  // was freed, or this thread sees the reader.
+  uint32_t before = SlotRecord::kNoSlot;
+  uint32_t slot = slab.first_free;
+  while (slot != SlotRecord::kNoSlot && is_pinned(&slab.records[slot])) {
+    before = std::exchange(slot, slab.record(slot).next_free());
   }
-  if (slab.taken++ == 0) --shard.empty;
+  if (slot == SlotRecord::kNoSlot) return std::nullopt;
+  return take_behind_locked(shard, slab, slot_size, before, record);
+}
+
+VirtualAddress SlabHeap::take_behind_locked(SlabShard& shard, Slab& slab, unsigned slot_size,
+                                            uint32_t before, SlotRecord record) {
+  const bool first = before == SlotRecord::kNoSlot;
+  const uint32_t slot = first ? slab.first_free : slab.record(before).next_free();
+  const uint32_t next = slab.record(slot).next_free();
+  if (first) {
+    slab.first_free = next;
+  } else {
+    slab.records[before].store(SlotRecord::make_free(next).word(), std::memory_order_relaxed);
+  }
+  if (slab.first_free == SlotRecord::kNoSlot) remove(shard, slab, slot_size);
+  if (slab.live++ == 0) --shard.empty;
   slab.records[slot].store(record.word(), std::memory_order_release);
   return slab.slot_start(slot);
 }
@@ -77,7 +86,7 @@ std::optional<SlotRecord> SlabHeap::free(Slab& slab, VirtualAddress address) {
   Slab* to_close = nullptr;
   SlotRecord record;
   {
-    MutexLock lock(home->mutex);
+    BriefLock lock(home->mutex);
     // The slab may have been given up, and even begun anew, before the lock was taken.
     if (slab.home.load(std::memory_order_relaxed) != home ||
         align_down(address, kGranule) != slab.base.load(std::memory_order_relaxed)) {
@@ -93,57 +102,30 @@ std::optional<SlotRecord> SlabHeap::free(Slab& slab, VirtualAddress address) {
 }
 
 Slab* SlabHeap::free_slot_locked(SlabShard& shard, Slab& slab, uint32_t slot) {
-  std::atomic<uint64_t>& record = slab.records[slot];
-  // Sequentially consistent, as in PageTable::clear: readers publish the record before they look
-  // at it for the second time.
-  record.exchange(SlotRecord::make_free(SlotRecord::kNoSlot).word());
-  if (is_pinned(&record)) [[unlikely]] {
-    record.store(
-        SlotRecord::make_limbo(shard.limbo.value_or(SlotName{}), shard.limbo.has_value()).word());
-    shard.limbo = SlotName{slab.index, slot};
-    return nullptr;
-  }
-  return return_slot_locked(shard, slab, slot);
-}
-
-Slab* SlabHeap::return_slot_locked(SlabShard& shard, Slab& slab, uint32_t slot) {
-  slab.records[slot].store(SlotRecord::make_free(slab.first_free).word(),
-                           std::memory_order_relaxed);
   const bool was_full = slab.first_free == SlotRecord::kNoSlot;
+  slab.records[slot].store(SlotRecord::make_free(slab.first_free).word(),
+                           std::memory_order_release);
   slab.first_free = slot;
   if (was_full) push(shard, slab);
-  if (--slab.taken != 0) return nullptr;
+  if (--slab.live != 0) return nullptr;
+  ++shard.empty;
   const bool alone = slab.next == nullptr && slab.previous == nullptr;
-  if (alone && shard.empty < kMaxEmpty) {
-    ++shard.empty;
-    return nullptr;
-  }
-  remove(shard, slab);
-  slab.home.store(nullptr, std::memory_order_relaxed);
-  slab.next = nullptr;
-  return &slab;
+  if (alone && shard.empty <= kMaxEmpty) return nullptr;
+  return give_up_locked(shard, slab);
 }
 
-Slab* SlabHeap::drain_limbo_locked(SlabShard& shard) {
-  Slab* to_close = nullptr;
-  std::optional<SlotName> still;
-  for (std::optional<SlotName> name = std::exchange(shard.limbo, std::nullopt); name;) {
-    Slab& slab = slabs_.at(name->slab);
-    const uint32_t slot = name->slot;
-    const SlotRecord record = slab.record(slot);
-    const SlotName here = *name;
-    name = record.has_next_in_limbo() ? std::optional(record.next_in_limbo()) : std::nullopt;
-    if (is_pinned(&slab.records[slot])) {
-      slab.records[slot].store(
-          SlotRecord::make_limbo(still.value_or(SlotName{}), still.has_value()).word(),
-          std::memory_order_relaxed);
-      still = here;
-    } else if (Slab* const empty = return_slot_locked(shard, slab, slot); empty != nullptr) {
-      empty->next = std::exchange(to_close, empty);
-    }
+Slab* SlabHeap::give_up_locked(SlabShard& shard, Slab& slab) {
+  // An exchange, not a store: the last slot was freed a moment ago, and nobody may be asked whether
+  // it pins a slot before everybody can see that.
+  slab.home.exchange(nullptr);
+  if (slab.is_pinned()) {
+    slab.home.store(&shard, std::memory_order_relaxed);
+    return nullptr;
   }
-  shard.limbo = still;
-  return to_close;
+  remove(shard, slab, slot_size_of(slab));
+  --shard.empty;
+  slab.next = nullptr;
+  return &slab;
 }
 
 void SlabHeap::free_all(const std::function<void(SlotRecord)>& freed) {
@@ -152,7 +134,7 @@ void SlabHeap::free_all(const std::function<void(SlotRecord)>& freed) {
     if (home == nullptr || home->heap != this) return;
     Slab* to_close = nullptr;
     {
-      MutexLock lock(home->mutex);
+      BriefLock lock(home->mutex);
       if (slab.home.load(std::memory_order_relaxed) != home) return;
       for (uint32_t slot = 0; slot < slab.slots && to_close == nullptr; ++slot) {
         const SlotRecord record = slab.record(slot);
@@ -169,15 +151,11 @@ void SlabHeap::trim() {
   for (SlabShard& shard : shards_) {
     Slab* to_close = nullptr;
     {
-      MutexLock lock(shard.mutex);
-      if (shard.limbo) to_close = drain_limbo_locked(shard);
+      BriefLock lock(shard.mutex);
       for (Slab* const first : shard.with_space) {
         for (Slab* slab = first; slab != nullptr;) {
           Slab& here = *std::exchange(slab, slab->next);
-          if (here.taken != 0) continue;
-          remove(shard, here);
-          --shard.empty;
-          here.home.store(nullptr, std::memory_order_relaxed);
+          if (here.live != 0 || give_up_locked(shard, here) == nullptr) continue;
           here.next = std::exchange(to_close, &here);
         }
       }
@@ -188,10 +166,7 @@ void SlabHeap::trim() {
 
 Result<Slab*> SlabHeap::open_slab(unsigned slot_size) {
   const std::optional<uint32_t> index = slabs_.take();
-  if (!index) {
-    return Error::format(ErrorCode::kOutOfResources, "all %u slab numbers are in use",
-                         1U << kPoolIndexBits);
-  }
+  if (!index) return out_of_numbers("slab");
   ScopeExit undo([&] { slabs_.give_back(*index); });
   Slab& slab = slabs_.at(*index);
   slab.index = *index;
@@ -200,13 +175,23 @@ Result<Slab*> SlabHeap::open_slab(unsigned slot_size) {
   return &slab;
 }
 
-void SlabHeap::close_slab(Slab& slab) noexcept {
-  source_.close(slab);
-  slabs_.give_back(slab.index);
+void SlabHeap::adopt_locked(SlabShard& shard, Slab& slab) {
+  slab.home.store(&shard, std::memory_order_release);
+  push(shard, slab);
+  ++shard.empty;
 }
 
 void SlabHeap::close_all(Slab* list) noexcept {
-  while (list != nullptr) close_slab(*std::exchange(list, list->next));
+  while (list != nullptr) {
+    Slab& slab = *std::exchange(list, list->next);
+    if (source_.close(slab)) {
+      slabs_.give_back(slab.index);
+      continue;
+    }
+    SlabShard& shard = shards_[thread_shard()];
+    BriefLock lock(shard.mutex);
+    adopt_locked(shard, slab);
+  }
 }
 
 }  // namespace understudy

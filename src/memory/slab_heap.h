@@ -2,8 +2,9 @@
 //
 // Small allocations of one device, or of the host: slots of slabs. Each shard of threads has slabs
 // of its own, so threads do not meet; whoever frees a slot takes the lock of the slab's home. Slots
-// are used again last in, first out, while they are in a cache. A slab with nothing in it goes back
-// where it came from, but for a few that are kept for the next allocation.
+// are used again last in, first out, while they are in a cache; one that a reader still copies to
+// or from is passed over. A slab with nothing in it goes back where it came from, but for a few
+// that are kept for the next allocation.
 //
 // Any thread may call anything. The source is asked without a lock.
 #pragma once
@@ -16,6 +17,7 @@
 #include "base/mutex.h"
 #include "base/result.h"
 #include "base/thread_shard.h"
+#include "memory/object_pool.h"
 #include "memory/slab.h"
 
 namespace understudy {
@@ -26,20 +28,19 @@ class SlabSource {
   virtual ~SlabSource() = default;
   // Finds an address for the slab, divides it and enters it. On failure nothing was done.
   virtual Result<void> open(Slab& slab, unsigned slot_size) = 0;
-  // REQUIRES: no slot is live or in limbo.
-  virtual void close(Slab& slab) noexcept = 0;
+  // False, and nothing done, if the slab cannot be given up now.
+  // REQUIRES: no slot is live or pinned.
+  virtual bool close(Slab& slab) noexcept = 0;
 };
 
 class SlabHeap;
 
 struct alignas(64) SlabShard {
   const SlabHeap* heap = nullptr;
-  Mutex mutex{LockRank::kSlabs};
+  BriefMutex mutex{LockRank::kSlabs};
   // Slabs with a free slot, by slot size.
   std::array<Slab*, kSlotSizes> with_space US_GUARDED_BY(mutex) = {};
   unsigned empty US_GUARDED_BY(mutex) = 0;  // how many of them have nothing in them
-  // Slots that were freed while a reader held them.
-  std::optional<SlotName> limbo US_GUARDED_BY(mutex);
 };
 
 class SlabHeap {
@@ -61,14 +62,21 @@ class SlabHeap {
   static constexpr unsigned kMaxEmpty = 8;
 
   Result<Slab*> open_slab(unsigned slot_size);
-  void close_slab(Slab& slab) noexcept;
-  static VirtualAddress take_slot_locked(SlabShard& shard, Slab& slab, unsigned slot_size,
-                                         SlotRecord record) US_REQUIRES(shard.mutex);
-  // Ends a live slot. The slab, if the caller is to close it.
-  Slab* free_slot_locked(SlabShard& shard, Slab& slab, uint32_t slot) US_REQUIRES(shard.mutex);
-  Slab* return_slot_locked(SlabShard& shard, Slab& slab, uint32_t slot) US_REQUIRES(shard.mutex);
-  // Slabs to close come in a list.
-  Slab* drain_limbo_locked(SlabShard& shard) US_REQUIRES(shard.mutex);
+  void adopt_locked(SlabShard& shard, Slab& slab) US_REQUIRES(shard.mutex);
+  // A free slot that nobody pins; nothing if all are pinned.
+  static std::optional<VirtualAddress> take_slot_locked(SlabShard& shard, Slab& slab,
+                                                        unsigned slot_size, SlotRecord record)
+      US_REQUIRES(shard.mutex);
+  // Takes the slot behind `before` from the free list, the first one for kNoSlot.
+  static VirtualAddress take_behind_locked(SlabShard& shard, Slab& slab, unsigned slot_size,
+                                           uint32_t before, SlotRecord record)
+      US_REQUIRES(shard.mutex);
+  // Ends a live slot. Gives the slab, if the caller is to close it.
+  static Slab* free_slot_locked(SlabShard& shard, Slab& slab, uint32_t slot)
+      US_REQUIRES(shard.mutex);
+  // Takes an empty slab out of use, unless a reader pins a slot of it.
+  static Slab* give_up_locked(SlabShard& shard, Slab& slab) US_REQUIRES(shard.mutex);
+  // Closes a list of slabs; one that cannot be closed is used again.
   void close_all(Slab* list) noexcept;
 
   SlabSource& source_;

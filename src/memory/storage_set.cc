@@ -17,6 +17,12 @@ HostBudget::Kind budget_kind(const Settings& settings) {
 // A store is several times larger than its device, so that it has a hole for every size.
 constexpr uint64_t kStorePerMemory = 4;
 
+// Where the address space is limited, the program needs some of it as well.
+uint64_t store_size(uint64_t memory) {
+  const uint64_t share = align_down(platform::address_space_limit() / 8, kGranule);
+  return std::max(std::min(memory * kStorePerMemory, share), kGranule);
+}
+
 }  // namespace
 
 StorageSet::StorageSet(const Settings& settings)
@@ -32,7 +38,7 @@ StorageSet::StorageSet(const Settings& settings)
 
 StorageOptions StorageSet::options_for(std::string name, const Settings& settings) const {
   return {.name = std::move(name),
-          .store_size = settings.memory * kStorePerMemory,
+          .store_size = store_size(settings.memory),
           .backing = settings.backing,
           .poison = settings.poison,
           .numa_node = std::nullopt,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platform/host_facts.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -105,6 +106,11 @@ uint64_t available_memory() {
 }
 
 uint64_t total_memory() { return std::min(memory_line("MemTotal:"), cgroup_limit().limit); }
+
+uint64_t address_space_limit() {
+  rlimit limit = {};
+  return getrlimit(RLIMIT_AS, &limit) == 0 ? limit.rlim_cur : UINT64_MAX;
+}
 
 bool has_hugetlb_pool(uint64_t page_size) {
   const std::string folder =

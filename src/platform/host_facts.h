@@ -13,6 +13,10 @@ uint64_t available_memory();
 // What the machine has, or as much of it as the memory cgroup lets this process have.
 uint64_t total_memory();
 
+// How many bytes of addresses this process may have; a number beyond all of them if it is not
+// limited.
+uint64_t address_space_limit();
+
 // Whether the pool of 2 MiB or 1 GiB pages has, or may grow, any page.
 bool has_hugetlb_pool(uint64_t page_size);
 

@@ -40,6 +40,8 @@ Result<VirtualRange> map_host_memory(uint64_t size, HostPages pages) {
   if (pages == HostPages::kHugetlb) {
     void* const mapped = map_anonymous(size, MAP_HUGETLB | (21 << MAP_HUGE_SHIFT));
     if (mapped == MAP_FAILED) return failure(errno, {0, size}, "take from its hugetlb pool");
+    // Copies for a child would come from a pool that may be empty, which is a signal.
+    (void)madvise(mapped, size, MADV_DONTFORK);
     return VirtualRange{to_address(mapped), size};
   }
   // More than asked for, so that a multiple of 2 MiB is in it.

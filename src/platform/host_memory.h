@@ -2,8 +2,8 @@
 //
 // Memory of the host for programs: pages that are there before anyone touches them, and that stay
 // in main memory. Ranges are multiples of 2 MiB unless said otherwise. A failure carries errno,
-// changes nothing, raises no signal. Fork children inherit the memory, as any other of the
-// program's, but not the locks.
+// changes nothing unless said, raises no signal. Fork children inherit the memory, copied when
+// either side writes, but neither the locks nor pages of the hugetlb pool.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ Result<void> populate(VirtualRange range, HostPages pages);
 void unmap_host_memory(VirtualRange range);
 
 // Keeps the pages of a range, any multiple of 4 KiB, in main memory. Fails where the limit of the
-// user is reached. Locks do not nest.
+// user is reached, and where a page cannot be had; some may be locked then. Locks do not nest.
 Result<void> lock_pages(VirtualRange range);
 void unlock_pages(VirtualRange range);
 

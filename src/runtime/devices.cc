@@ -75,10 +75,7 @@ Result<ContextReference> Devices::create_context(unsigned device) {
 
 Result<ContextReference> Devices::make_context_locked(unsigned device, ContextKind kind) {
   const std::optional<uint32_t> index = pool_.take();
-  if (!index) {
-    return Error::format(ErrorCode::kOutOfResources, "all %u context numbers are in use",
-                         1U << kPoolIndexBits);
-  }
+  if (!index) return out_of_numbers("context");
   Context& context = pool_.at(*index);
   context.index = *index;
   context.device.store(device, std::memory_order_relaxed);

@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <string>
 
 #include "unit/run_on_threads.h"
 
@@ -109,6 +110,85 @@ TEST(Capacity, ThreadsTogetherGetExactlyWhatThereIs) {
   });
   EXPECT_EQ(granted, kPages);
   EXPECT_EQ(free_of(capacity, 0, kHuge), 0u);
+}
+
+// ---- Modules ----
+
+ModuleUsage usage_of(const LocalCapacity& capacity, uint8_t module) {
+  for (const ModuleUsage& usage : capacity.usage(0)) {
+    if (usage.module == module) return usage;
+  }
+  return {module, 0, 0};
+}
+
+TEST(CapacityModules, ChargesCountForTheModuleTheyName) {
+  LocalCapacity capacity(1, 4 * kMiB, 10 * kMiB);
+  ASSERT_TRUE(capacity.charge({0, kHuge, 2 * kMiB, 7}));
+  ASSERT_TRUE(capacity.charge({0, kNormal, kMiB, 7}));
+  ASSERT_TRUE(capacity.charge({0, kHuge, 4 * kMiB}));
+  EXPECT_EQ(usage_of(capacity, 7).current, 3 * kMiB);
+  EXPECT_EQ(usage_of(capacity, kApplicationModule).current, 4 * kMiB);
+  EXPECT_EQ(capacity.usage(0).size(), 2u);
+}
+
+TEST(CapacityModules, PeakStaysWhenMemoryGoes) {
+  LocalCapacity capacity(1, 0, 10 * kMiB);
+  for (const uint8_t module : {uint8_t{0}, kApplicationModule, uint8_t{255}}) {
+    ASSERT_TRUE(capacity.charge({0, kHuge, 4 * kMiB, module}));
+    capacity.credit({0, kHuge, 4 * kMiB, module});
+    ASSERT_TRUE(capacity.charge({0, kHuge, 2 * kMiB, module}));
+    EXPECT_EQ(usage_of(capacity, module).current, 2 * kMiB);
+    EXPECT_EQ(usage_of(capacity, module).peak, 4 * kMiB);
+    capacity.credit({0, kHuge, 2 * kMiB, module});
+  }
+}
+
+TEST(CapacityModules, RefusedChargeCountsForNobody) {
+  LocalCapacity capacity(1, 0, 2 * kMiB);
+  EXPECT_FALSE(capacity.charge({0, kHuge, 4 * kMiB, 7}));
+  EXPECT_FALSE(capacity.charge({0, kHuge, 4 * kMiB}));
+  EXPECT_TRUE(capacity.usage(0).empty());
+}
+
+TEST(CapacityModules, ExplanationNamesDevicePagesAndSizes) {
+  LocalCapacity capacity(1, 0, 2 * kMiB);
+  const Result<void> refused = charge_or_explain(capacity, {0, kHuge, 4 * kMiB});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code(), ErrorCode::kOutOfMemory);
+  for (const char* const part : {"device 0", "huge", "2 MiB", "4 MiB"}) {
+    EXPECT_NE(std::string(refused.error().text()).find(part), std::string::npos) << part;
+  }
+}
+
+TEST(CapacityModules, StayExactWithManyThreads) {
+  LocalCapacity capacity(1, 0, kGiB);
+  run_on_threads(4, [&](int thread) {
+    const Charge charge{0, kHuge, kHugePage, static_cast<uint8_t>(thread)};
+    for (int round = 0; round < 500; ++round) {
+      EXPECT_TRUE(capacity.charge(charge));
+      capacity.credit(charge);
+    }
+    EXPECT_TRUE(capacity.charge(charge));
+  });
+  for (uint8_t module = 0; module < 4; ++module) {
+    EXPECT_EQ(usage_of(capacity, module).current, kHugePage);
+    EXPECT_EQ(usage_of(capacity, module).peak, kHugePage);
+  }
+  EXPECT_EQ(usage_of(capacity, kApplicationModule).current, 0u);
+}
+
+// Another module's charge is in two counters; what lies between them is not the application's.
+TEST(CapacityModules, PeakOfTheApplicationIsItsOwnWhateverOthersDo) {
+  LocalCapacity capacity(1, 0, kGiB);
+  run_on_threads(2, [&](int thread) {
+    const Charge charge =
+        thread == 0 ? Charge{0, kHuge, 512 * kMiB, 7} : Charge{0, kHuge, kHugePage};
+    for (int round = 0; round < 20000; ++round) {
+      EXPECT_TRUE(capacity.charge(charge));
+      capacity.credit(charge);
+    }
+  });
+  EXPECT_EQ(usage_of(capacity, kApplicationModule).peak, kHugePage);
 }
 
 TEST(CapacityDeathTest, MoreCreditThanChargeIsOurOwnFault) {
