@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "capi/malloc_arguments.h"
 
+#include <array>
 #include <span>
 
 #include "capi/call.h"
@@ -11,6 +12,23 @@ namespace {
 
 constexpr uint32_t kBandwidth = ACL_MEM_TYPE_LOW_BAND_WIDTH | ACL_MEM_TYPE_HIGH_BAND_WIDTH;
 constexpr uint32_t kReadOnly = ACL_MEM_ACCESS_USER_SPACE_READONLY;
+
+// By the number of the policy.
+constexpr std::array<MallocPolicy, 8> kPolicies = {{
+    {PagePolicy::kHugeFirst, false, false},
+    {PagePolicy::kHugeOnly, false, false},
+    {PagePolicy::kNormalOnly, false, false},
+    {PagePolicy::kPeerHugeFirst, true, false},
+    {PagePolicy::kHugeOnly, true, false},
+    {PagePolicy::kNormalOnly, true, false},
+    {PagePolicy::kGiantOnly, false, false},
+    {PagePolicy::kGiantOnly, true, false},
+}};
+constexpr MallocPolicy kAnyOther = {PagePolicy::kBySize, false, false};
+static_assert(ACL_MEM_MALLOC_HUGE_FIRST == 0 && ACL_MEM_MALLOC_HUGE_ONLY == 1 &&
+              ACL_MEM_MALLOC_NORMAL_ONLY == 2 && ACL_MEM_MALLOC_HUGE_FIRST_P2P == 3 &&
+              ACL_MEM_MALLOC_HUGE_ONLY_P2P == 4 && ACL_MEM_MALLOC_NORMAL_ONLY_P2P == 5 &&
+              ACL_MEM_MALLOC_HUGE1G_ONLY == 6 && ACL_MEM_MALLOC_HUGE1G_ONLY_P2P == 7);
 
 // The bandwidth bits change nothing: the hardware has one kind of memory (POLICY-19).
 uint32_t base_of(aclrtMemMallocPolicy policy) {
@@ -43,27 +61,10 @@ Error refused_attribute(const aclrtMallocAttribute& attribute) {
 }  // namespace
 
 MallocPolicy policy_of(aclrtMemMallocPolicy policy) {
-  const bool read_only = is_read_only(policy);
-  switch (base_of(policy)) {
-    case ACL_MEM_MALLOC_HUGE_FIRST:
-      return {PagePolicy::kHugeFirst, false, read_only};
-    case ACL_MEM_MALLOC_HUGE_ONLY:
-      return {PagePolicy::kHugeOnly, false, read_only};
-    case ACL_MEM_MALLOC_NORMAL_ONLY:
-      return {PagePolicy::kNormalOnly, false, read_only};
-    case ACL_MEM_MALLOC_HUGE_FIRST_P2P:
-      return {PagePolicy::kPeerHugeFirst, true, read_only};
-    case ACL_MEM_MALLOC_HUGE_ONLY_P2P:
-      return {PagePolicy::kHugeOnly, true, read_only};
-    case ACL_MEM_MALLOC_NORMAL_ONLY_P2P:
-      return {PagePolicy::kNormalOnly, true, read_only};
-    case ACL_MEM_MALLOC_HUGE1G_ONLY:
-      return {PagePolicy::kGiantOnly, false, read_only};
-    case ACL_MEM_MALLOC_HUGE1G_ONLY_P2P:
-      return {PagePolicy::kGiantOnly, true, read_only};
-    default:
-      return {PagePolicy::kBySize, false, read_only};
-  }
+  const uint32_t base = base_of(policy);
+  MallocPolicy found = base < kPolicies.size() ? kPolicies[base] : kAnyOther;
+  found.read_only = is_read_only(policy);
+  return found;
 }
 
 MallocPolicy cached_policy_of(aclrtMemMallocPolicy policy) {

@@ -107,12 +107,12 @@ DeviceMemory::~DeviceMemory() = default;
 
 Result<VirtualAddress> DeviceMemory::allocate(const AllocationRequest& request) {
   const PageKind kind = first_kind(request);
-  Result<VirtualAddress> address = allocate_of(request, kind);
-  if (address.ok() || kind != PageKind::kHuge || !may_fall_back(request.policy) ||
-      address.error().code() != ErrorCode::kOutOfMemory) {
-    return address;
+  if (kind == PageKind::kHuge && may_fall_back(request.policy)) {
+    Result<VirtualAddress> address = allocate_of(request, PageKind::kHuge);
+    if (address.ok() || address.error().code() != ErrorCode::kOutOfMemory) return address;
+    return allocate_of(request, PageKind::kNormal);
   }
-  return allocate_of(request, PageKind::kNormal);
+  return allocate_of(request, kind);
 }
 
 Result<VirtualAddress> DeviceMemory::allocate_of(const AllocationRequest& request, PageKind kind) {
