@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "rules/allocation_objects.h"
+#include "stress/copy_answers.h"
 #include "stress/process_status.h"
 #include "stress/threads.h"
 #include "support/rule_test.h"
@@ -155,25 +156,6 @@ TEST_F(ConcurrentAllocation, OneOfManyFreesOfOneBlockSucceeds) {
 
 // ---- Copies that race with frees ----
 
-struct Answers {
-  std::atomic<int> done{0};
-  std::atomic<int> unexpected{0};
-  std::atomic<aclError> last_unexpected{ACL_SUCCESS};
-
-  void note(aclError code) {
-    if (code != ACL_SUCCESS && code != ACL_ERROR_RT_PARAM_INVALID) {
-      last_unexpected = code;
-      ++unexpected;
-    }
-    ++done;
-  }
-};
-
-void wait_for_copies(const Answers& answers, int more) {
-  const int goal = answers.done.load() + more;
-  while (answers.done.load() < goal) std::this_thread::yield();
-}
-
 // Blocks that lie around those that come and go. Their bytes and their address are their own, so
 // not even a late copy may change them.
 class Neighbours {
@@ -205,7 +187,7 @@ void copy_while_blocks_end(size_t size, aclrtMemMallocPolicy policy, int rounds)
     const Neighbours neighbours(size, policy);
     std::atomic<void*> target{nullptr};
     std::atomic<bool> ended{false};
-    Answers answers;
+    CopyAnswers answers;
     run_on_threads(4, [&](int thread) {
       if (thread == 0) {
         for (int round = 0; round < rounds && !testing::Test::HasFailure(); ++round) {

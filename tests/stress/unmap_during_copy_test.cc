@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "rules/live_mapping.h"
+#include "stress/copy_answers.h"
 #include "stress/threads.h"
 #include "support/rule_test.h"
 
@@ -19,27 +20,6 @@ using UnmapDuringCopy = DeviceTest;
 constexpr int kRounds = 300;
 constexpr size_t kBlockSize = kGranule;
 
-// Counts what copies answer. `done` grows whatever the answer was.
-struct Answers {
-  std::atomic<int> done{0};
-  std::atomic<int> unexpected{0};
-  std::atomic<aclError> last_unexpected{ACL_SUCCESS};
-
-  void note(aclError code) {
-    if (code != ACL_SUCCESS && code != ACL_ERROR_RT_PARAM_INVALID) {
-      last_unexpected = code;
-      ++unexpected;
-    }
-    ++done;
-  }
-};
-
-// Lets copies go on until a few more are done, so that every round meets some.
-void wait_for_copies(const Answers& answers, int more) {
-  const int goal = answers.done.load() + more;
-  while (answers.done.load() < goal) std::this_thread::yield();
-}
-
 aclrtDrvMemHandle map_new_block(void* place) {
   const aclrtDrvMemHandle block = create_block(kBlockSize);
   EXPECT_SUCCESS(aclrtMapMem(place, kBlockSize, 0, block, 0));
@@ -48,7 +28,7 @@ aclrtDrvMemHandle map_new_block(void* place) {
 
 // Takes the mapping at `target` away again and again. In between, a new block at `other` is likely
 // to be given the storage that a late copy may still be writing to.
-void replace_blocks(void* target, void* other, const Answers& answers) {
+void replace_blocks(void* target, void* other, const CopyAnswers& answers) {
   aclrtDrvMemHandle block = map_new_block(target);
   for (int round = 0; round < kRounds && !testing::Test::HasFailure(); ++round) {
     wait_for_copies(answers, 2);
@@ -78,7 +58,7 @@ void copy_while_blocks_are_replaced(int copiers, Copy copy) {
     void* const target = reserve(kBlockSize);
     void* const other = reserve(kBlockSize);
     std::atomic<bool> ended{false};
-    Answers answers;
+    CopyAnswers answers;
     run_on_threads(copiers + 1, [&](int index) {
       if (index == 0) {
         replace_blocks(target, other, answers);
