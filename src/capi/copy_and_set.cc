@@ -41,3 +41,27 @@ aclError aclrtMemset(void* devPtr, size_t maxCount, int32_t value, size_t count)
                                    context.device());
   });
 }
+
+aclError aclrtMemsetD32(void* ptr, size_t memSize, uint32_t value, size_t N) {
+  return guarded(__func__, [&]() -> Result<void> {
+    if (N == 0) return {};
+    US_TRY(require_pointer(ptr, "ptr"));
+    const VirtualAddress address = to_address(ptr);
+    if (!is_aligned(address, sizeof value)) {
+      return invalid_argument("ptr %p is not a multiple of 4", ptr);
+    }
+    if (N > memSize / sizeof value) {
+      return invalid_argument("%zu words are more than memSize %zu", N, memSize);
+    }
+    US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
+    US_TRY(runtime->require(Feature::kBatchCopy));
+    US_TRY_ASSIGN(const ContextReference context, runtime->current_context());
+    if (!runtime->address_space().find(address)) {
+      const std::optional<VirtualRange> host = runtime->host_memory().find(address);
+      if (!host || !host->contains({address, N * sizeof value})) {
+        return invalid_argument("%zu words at %p are not memory of this interface", N, ptr);
+      }
+    }
+    return runtime->transfer().set_words(address, value, N, context.device());
+  });
+}

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory/byte_kernels.h"
 
+#include <algorithm>
 #include <cstring>
+
+#include "memory/copy_engine.h"
 
 namespace understudy {
 
@@ -36,14 +39,31 @@ namespace understudy {
   for (; i < count; ++i) to[i] = value;
 }
 
+[[gnu::no_sanitize("thread")]] void fill_words(void* destination, uint32_t value, size_t count) {
+  auto* to = static_cast<volatile uint32_t*>(destination);
+  for (size_t i = 0; i < count; ++i) to[i] = value;
+}
+
 #else
 
 void copy_bytes(void* destination, const void* source, size_t count) {
+  if (count >= kManyBytes) [[unlikely]] {
+    const auto distance =
+        reinterpret_cast<uintptr_t>(destination) - reinterpret_cast<uintptr_t>(source);
+    if (distance >= count && -distance >= count) {
+      move_many_bytes(destination, source, count);
+      return;
+    }
+  }
   memmove(destination, source, count);
 }
 
 void fill_bytes(void* destination, uint8_t value, size_t count) {
   memset(destination, value, count);
+}
+
+void fill_words(void* destination, uint32_t value, size_t count) {
+  std::fill_n(static_cast<uint32_t*>(destination), count, value);
 }
 
 #endif

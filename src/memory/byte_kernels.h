@@ -13,5 +13,7 @@ namespace understudy {
 // The ranges may overlap.
 void copy_bytes(void* destination, const void* source, size_t count);
 void fill_bytes(void* destination, uint8_t value, size_t count);
+// REQUIRES: the destination is a multiple of 4.
+void fill_words(void* destination, uint32_t value, size_t count);
 
 }  // namespace understudy

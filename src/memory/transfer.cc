@@ -212,18 +212,69 @@ Result<uint64_t> Transfer::copy_piece(VirtualAddress to, const Range& into, Virt
 
 Result<void> Transfer::set(VirtualAddress to, uint8_t value, uint64_t count, unsigned device) {
   if (count <= kGranule && set_quickly(to, value, count)) return {};
-  const auto target = VirtualRange::make(to, count);
+  return fill(to, count, device, [&](VirtualAddress host, uint64_t bytes) {
+    fill_bytes(to_pointer(host), value, bytes);
+  });
+}
+
+Result<void> Transfer::set_words(VirtualAddress to, uint32_t value, uint64_t count,
+                                 unsigned device) {
+  return fill(to, count * sizeof value, device, [&](VirtualAddress host, uint64_t bytes) {
+    fill_words(to_pointer(host), value, bytes / sizeof value);
+  });
+}
+
+template <typename Fill>
+Result<void> Transfer::fill(VirtualAddress to, uint64_t bytes, unsigned device, Fill fill) {
+  const auto target = VirtualRange::make(to, bytes);
   if (!target) {
     return Error::format(ErrorCode::kRefused, "count %s runs past the end of all addresses",
-                         SizeText(count).c_str());
+                         SizeText(bytes).c_str());
   }
   US_TRY_ASSIGN(const Range into, check(*target, device, Use::kWrite));
   HazardPin pin;
-  for (uint64_t done = 0; done < count;) {
-    US_TRY_ASSIGN(const Piece piece, piece_at(to + done, count - done, into, pin));
+  for (uint64_t done = 0; done < bytes;) {
+    US_TRY_ASSIGN(const Piece piece, piece_at(to + done, bytes - done, into, pin));
     US_TRY(warm(to + done, piece));
-    fill_bytes(to_pointer(piece.host), value, piece.size);
+    fill(piece.host, piece.size);
     done += piece.size;
+  }
+  return {};
+}
+
+Result<Transfer::Range> Transfer::check_rows(VirtualAddress base, uint64_t pitch,
+                                             const PlaneCopy& copy, unsigned device, Use use) {
+  uint64_t last = 0;
+  uint64_t extent = 0;
+  if (__builtin_mul_overflow(pitch, copy.height - 1, &last) ||
+      __builtin_add_overflow(last, copy.width, &extent) || !VirtualRange::make(base, extent)) {
+    return Error::format(ErrorCode::kRefused, "the rows at %p run past the end of all addresses",
+                         to_pointer(base));
+  }
+  // The host's side is trusted as a whole.
+  US_TRY_ASSIGN(const Range first, check({base, copy.width}, device, use));
+  if (!first.on_device) return first;
+  for (uint64_t row = 1; row < copy.height; ++row) {
+    US_TRY_ASSIGN(const Range range, check({base + row * pitch, copy.width}, device, use));
+    if (!range.on_device) {
+      return Error::format(ErrorCode::kRefused, "row %llu at %p is not device memory",
+                           static_cast<unsigned long long>(row), to_pointer(base + row * pitch));
+    }
+  }
+  return first;
+}
+
+Result<void> Transfer::copy_rows(const PlaneCopy& copy, unsigned device) {
+  US_TRY_ASSIGN(const Range into, check_rows(copy.to, copy.to_pitch, copy, device, Use::kWrite));
+  US_TRY_ASSIGN(const Range out, check_rows(copy.from, copy.from_pitch, copy, device, Use::kRead));
+  if (into.on_device == out.on_device) {
+    return Error::format(ErrorCode::kRefused, "%p and %p are %s", to_pointer(copy.from),
+                         to_pointer(copy.to),
+                         into.on_device ? "both device memory" : "both host memory");
+  }
+  for (uint64_t row = 0; row < copy.height; ++row) {
+    US_TRY(this->copy(copy.to + row * copy.to_pitch, copy.from + row * copy.from_pitch, copy.width,
+                      device));
   }
   return {};
 }

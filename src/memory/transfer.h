@@ -4,7 +4,7 @@
 // follows from the addresses: an address that the MMU knows is device memory, any other one is
 // ordinary host memory and trusted, unless no host memory can be there. The whole range is checked
 // before the first byte moves; while bytes move, the mapping they belong to is pinned.
-// Rules: COPY, SET, RESV-18, RESV-20, NOACC-02. Any thread may call anything.
+// Rules: COPY, COPY2D, SET, RESV-18, RESV-20, NOACC-02. Any thread may call anything.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +17,16 @@
 
 namespace understudy {
 
+// Rows of `width` bytes, `height` of them, whose starts are a pitch apart on either side.
+struct PlaneCopy {
+  VirtualAddress to = 0;
+  uint64_t to_pitch = 0;
+  VirtualAddress from = 0;
+  uint64_t from_pitch = 0;
+  uint64_t width = 0;
+  uint64_t height = 0;
+};
+
 class Transfer {
  public:
   Transfer(const Settings& settings, AddressSpace& space, StorageSet& storages)
@@ -25,6 +35,10 @@ class Transfer {
   // `device` is the one on whose behalf it happens. REQUIRES: count > 0.
   Result<void> copy(VirtualAddress to, VirtualAddress from, uint64_t count, unsigned device);
   Result<void> set(VirtualAddress to, uint8_t value, uint64_t count, unsigned device);
+  // Sets `count` words of 32 bits. REQUIRES: `to` is a multiple of 4.
+  Result<void> set_words(VirtualAddress to, uint32_t value, uint64_t count, unsigned device);
+  // Copies rows between a device and the host. REQUIRES: width and height > 0, width <= pitches.
+  Result<void> copy_rows(const PlaneCopy& copy, unsigned device);
 
  private:
   enum class Use : uint8_t { kRead, kWrite };
@@ -53,6 +67,9 @@ class Transfer {
   bool is_plainly_host(VirtualRange range) const;
 
   Result<Range> check(VirtualRange range, unsigned device, Use use);
+  // The same for each row of one side.
+  Result<Range> check_rows(VirtualAddress base, uint64_t pitch, const PlaneCopy& copy,
+                           unsigned device, Use use);
   Result<Range> check_on_device(VirtualRange range, unsigned device, Use use);
   Result<void> check_host(VirtualRange range);
   Result<void> check_pair(const Range& into, const Range& out) const;
@@ -65,6 +82,9 @@ class Transfer {
   // Makes sure that the bytes of a piece exist, before they are written.
   Result<void> warm(VirtualAddress address, const Piece& piece);
   void read_piece(VirtualAddress to_host, const Piece& from, uint64_t count);
+  // Calls fill(host address, bytes) for the pieces of a range that may be written.
+  template <typename Fill>
+  Result<void> fill(VirtualAddress to, uint64_t bytes, unsigned device, Fill fill);
 
   const Settings& settings_;
   AddressSpace& space_;
