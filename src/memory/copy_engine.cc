@@ -24,7 +24,7 @@ enum Method : unsigned { kLibrary, kStreaming, kStringMove, kMethods };
 // such stores the processor's own prefetcher falls behind.
 [[gnu::target("avx2")]] void move_streaming(char* to, const char* from, size_t count) {
   constexpr size_t kLine = 64;
-  constexpr size_t kAhead = 8 * kLine;
+  constexpr size_t kAhead = 16 * kLine;
   const size_t head = std::min(count, -reinterpret_cast<uintptr_t>(to) % kLine);
   memcpy(to, from, head);
   size_t at = head;
@@ -103,7 +103,7 @@ class Experience {
 
  private:
   static constexpr uint32_t kTrials = 3 * kMethods;  // at first: each way three times
-  static constexpr uint32_t kRetry = 64;
+  static constexpr uint32_t kRetry = 256;
   static_assert(kRetry % kMethods != 0);    // so that each way gets its turn
   static constexpr uint64_t kScale = 1024;  // a tick may move many bytes
   static constexpr uint32_t kUnknown = UINT32_MAX / 2;

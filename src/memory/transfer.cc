@@ -78,7 +78,10 @@ Result<Transfer::Range> Transfer::check_on_device(VirtualRange range, unsigned d
     }
     reservation = place->joins;
   }
-  return Range{true, reservation != nullptr, place->entry.owner()};
+  return Range{.on_device = true,
+               .mapped = reservation != nullptr,
+               .owner = place->entry.owner(),
+               .whole = reservation != nullptr ? to_address(reservation) : place->range.base};
 }
 
 Result<void> Transfer::check_host(VirtualRange range) {
@@ -256,8 +259,8 @@ Result<Transfer::Range> Transfer::check_rows(VirtualAddress base, uint64_t pitch
   if (!first.on_device) return first;
   for (uint64_t row = 1; row < copy.height; ++row) {
     US_TRY_ASSIGN(const Range range, check({base + row * pitch, copy.width}, device, use));
-    if (!range.on_device) {
-      return Error::format(ErrorCode::kRefused, "row %llu at %p is not device memory",
+    if (!range.on_device || range.whole != first.whole) {
+      return Error::format(ErrorCode::kRefused, "row %llu at %p leaves the memory of the first row",
                            static_cast<unsigned long long>(row), to_pointer(base + row * pitch));
     }
   }

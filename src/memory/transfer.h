@@ -57,6 +57,7 @@ class Transfer {
     bool on_device = false;
     bool mapped = false;  // by the program, not allocated
     unsigned owner = 0;
+    uint64_t whole = 0;  // tells allocations and reservations apart
   };
 
   // The common case: a device's bytes in one granule that the MMU resolves quickly, and the other
