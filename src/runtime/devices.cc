@@ -89,8 +89,9 @@ Result<ContextReference> Devices::make_context_locked(unsigned device, ContextKi
 }
 
 void Devices::end_context_locked(Context& context) {
-  context.state.fetch_add(1, std::memory_order_release);
-  pool_.give_back(context.index);
+  const uint32_t ended = context.state.fetch_add(1, std::memory_order_release) + 1;
+  // A slot whose generations are used up is not used again: an ancient handle would fit it.
+  if (Context::generation(ended) != 0) pool_.give_back(context.index);
 }
 
 Result<void> Devices::destroy_context(uint64_t handle) {

@@ -95,7 +95,9 @@ Result<int32_t> Initialization::init(const InitOptions& options, const Caller& c
   for (const Callback& callback : callbacks) {
     if (const int32_t code = call(callback, options.text); code != 0) {
       MutexLock lock(mutex_);
-      uses_ = 0;
+      // Other threads may have finalized meanwhile, or counted uses of their own, which stand.
+      if (uses_ > 0) --uses_;
+      if (uses_ > 0) return code;
       ever_initialized_ = was_initialized;
       options_ = previous_options;
       return code;
@@ -105,14 +107,14 @@ Result<int32_t> Initialization::init(const InitOptions& options, const Caller& c
 }
 
 Result<uint64_t> Initialization::finalize_all(const Caller& call) {
-  {
-    MutexLock lock(mutex_);
-    if (uses_ > 1) uses_ = 1;
-  }
-  return finalize_one(call);
+  return finalize(Uses::kAll, call);
 }
 
 Result<uint64_t> Initialization::finalize_one(const Caller& call) {
+  return finalize(Uses::kOne, call);
+}
+
+Result<uint64_t> Initialization::finalize(Uses uses, const Caller& call) {
   std::vector<Callback> callbacks;
   std::string text;
   {
@@ -121,7 +123,8 @@ Result<uint64_t> Initialization::finalize_one(const Caller& call) {
       return Error::format(ErrorCode::kAlreadyFinalized,
                            "the process is not initialized, or finalized already");
     }
-    if (--uses_ > 0) return uses_;
+    uses_ = uses == Uses::kAll ? 0 : uses_ - 1;
+    if (uses_ > 0) return uses_;
     callbacks = finalize_callbacks_;
     text = options_.text;
   }

@@ -58,6 +58,9 @@ class Initialization {
   Result<void> remove_callback(Moment moment, int32_t type, AnyFunction function);
 
  private:
+  enum class Uses : uint8_t { kOne, kAll };
+  Result<uint64_t> finalize(Uses uses, const Caller& call);
+
   std::vector<Callback>& callbacks_locked(Moment moment) US_REQUIRES(mutex_) {
     return moment == Moment::kInit ? init_callbacks_ : finalize_callbacks_;
   }

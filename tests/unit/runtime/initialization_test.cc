@@ -69,6 +69,29 @@ TEST_F(InitializationTest, FinalizeAllEndsAllUsesAtOnce) {
   EXPECT_EQ(value_of(init()), 0);
 }
 
+// What other threads do while a callback of the first use runs, and then fails.
+TEST_F(InitializationTest, AFailedInitLeavesUsesThatWereCountedMeanwhile) {
+  EXPECT_EQ(value_of(add(Moment::kInit, 1)), 0);
+  const auto another_init = [&](const Callback&, const std::string&) {
+    EXPECT_TRUE(fails_with(init(), ErrorCode::kAlreadyInitialized));
+    return 77;
+  };
+  EXPECT_EQ(value_of(state_.init({}, another_init)), 77);
+  EXPECT_EQ(value_of(finalize_one()), 0u);
+  EXPECT_TRUE(fails_with(finalize_one(), ErrorCode::kAlreadyFinalized));
+}
+
+TEST_F(InitializationTest, AFailedInitThatWasFinalizedMeanwhileCountsNothing) {
+  EXPECT_EQ(value_of(add(Moment::kInit, 1)), 0);
+  const auto finalize_meanwhile = [&](const Callback&, const std::string&) {
+    EXPECT_EQ(value_of(finalize_all()), 0u);
+    return 77;
+  };
+  EXPECT_EQ(value_of(state_.init({}, finalize_meanwhile)), 77);
+  EXPECT_TRUE(fails_with(finalize_one(), ErrorCode::kAlreadyFinalized));
+  EXPECT_EQ(value_of(init()), 0);
+}
+
 TEST_F(InitializationTest, OtherOptionsThanTheFirstTimeAreRefusedAndNotCounted) {
   InitOptions other;
   other.content = R"({"a":1})";
