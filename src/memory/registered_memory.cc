@@ -48,8 +48,13 @@ Result<VirtualAddress> RegisteredMemory::add(const RegistrationRequest& request)
                            "%s at %p overlap registered memory at %p", SizeText(range.size).c_str(),
                            to_pointer(range.base), to_pointer(other->second.range.base));
     }
-    if (request.lock) count_edges_locked(range);
+    // What needs memory comes first; an edge that nobody counts does no harm.
+    if (request.lock) {
+      edge_locks_.try_emplace(first_page(range), 0);
+      edge_locks_.try_emplace(last_page(range), 0);
+    }
     by_base_.emplace(range.base, registration);
+    if (request.lock) count_edges_locked(range);
     count_.store(by_base_.size(), std::memory_order_relaxed);
   }
   if (request.lock) US_TRY(lock(range));
