@@ -55,7 +55,11 @@ TEST_F(AddressArenaTest, AddressesThatCameBackAreGivenAgain) {
 TEST_F(AddressArenaTest, ProgramsCannotReleaseOrTakeItsAddresses) {
   const Arena taken = value_of(arena_.take(kGranule, kGranule));
   const VirtualRange part = arena_.ranges().front();
-  EXPECT_EQ(taken.reservation->use, ReservationUse::kAllocations);
+  {
+    MutexLock lock(taken.reservation->mutex);
+    const ReservationUse use = taken.reservation->use;
+    EXPECT_EQ(use, ReservationUse::kAllocations);
+  }
   EXPECT_TRUE(fails_with(reservations_.remove(part.base), ErrorCode::kRefused));
   EXPECT_TRUE(fails_with(reservations_.add_at({part.base, kGranule}, ReservedPages::kHuge),
                          ErrorCode::kRefused));

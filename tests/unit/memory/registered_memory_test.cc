@@ -59,7 +59,7 @@ class RegisteredMemoryTest : public testing::Test {
 
 TEST_F(RegisteredMemoryTest, RangeIsKnownFromItsFirstByteToItsLast) {
   ASSERT_TRUE(is_ok(registered_.add({.range = {page(1), 5000}})));
-  for (const uint64_t offset : {0, 1, 4999}) {
+  for (const uint64_t offset : {0U, 1U, 4999U}) {
     EXPECT_EQ(registered_.find(page(1) + offset)->base, page(1));
   }
   EXPECT_FALSE(registered_.find(page(1) - 1));
@@ -124,7 +124,7 @@ TEST_F(RegisteredMemoryTest, PageSharedByNeighboursStaysLockedUntilBothAreGone) 
 TEST_F(RegisteredMemoryTest, WholeRangeIsUnlockedAtItsEnd) {
   if (!can_lock()) GTEST_SKIP() << "the lock limit of this process is too low";
   const uint64_t before = locked_bytes();
-  for (const uint64_t pages : {1, 2, 3, 10}) {
+  for (const uint64_t pages : {1U, 2U, 3U, 10U}) {
     ASSERT_TRUE(is_ok(lock(page(1), pages * kNormalPage)));
     EXPECT_EQ(locked_bytes(), before + pages * kNormalPage);
     ASSERT_TRUE(is_ok(registered_.remove(page(1))));
