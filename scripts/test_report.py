@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sums up a run of the tests: test_report.py [--failed-stage NAME]... [RESULT.xml]...
 
-Each result is what `ctest --output-junit` wrote. Prints the output of every failed test, every
+Each result is what `ctest --output-junit` wrote. The tests of a shard that passed are told one by one
+from its output. Prints the output of every failed test, every
 skipped test with its reason, and last the line "N passed, M failed". A failed stage counts as a
 failure, unless it is the "test PRESET" stage of failed tests that are counted themselves.
 """
@@ -16,6 +17,8 @@ import xml.etree.ElementTree
 # What ctest calls it, and what we call it.
 STATUS = {"run": "passed", "notrun": "skipped", "disabled": "skipped"}
 SKIP_REASON = re.compile(r"Skipped\n(.+)")
+# A test in the output of a gtest program: "[       OK ] Suite.Name (3 ms)".
+GTEST_CASE = re.compile(r"^\[ +(OK|SKIPPED) +\] ([^\s,]+).*\(\d+ ms\)$", re.MULTILINE)
 
 
 def cases(result):
@@ -25,7 +28,21 @@ def cases(result):
         status = STATUS.get(case.get("status"), "failed")
         if status == "skipped" and case.find("skipped") is None and output != "Disabled":
             status = "failed"  # not run, and not because the test itself said so
-        yield case.get("name"), status, output
+        if "/shard " in case.get("name") and status == "passed":
+            yield from cases_of_shard(case.get("name").split("/")[0], output)
+        else:
+            yield case.get("name"), status, output
+
+
+def cases_of_shard(label, output):
+    """The same for the tests of a shard, from what gtest printed."""
+    begin, seen = 0, set()
+    for case in GTEST_CASE.finditer(output):
+        if case[2] not in seen:  # a test that ran in a fresh process is there twice
+            seen.add(case[2])
+            status = "passed" if case[1] == "OK" else "skipped"
+            yield f"{label}/{case[2]}", status, output[begin:case.end()]
+        begin = case.end()
 
 
 def skip_reason(output):

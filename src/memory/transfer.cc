@@ -2,6 +2,7 @@
 #include "memory/transfer.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/size_text.h"
 #include "memory/address_layout.h"
@@ -267,7 +268,13 @@ Result<Transfer::Range> Transfer::check_rows(VirtualAddress base, uint64_t pitch
   return first;
 }
 
-Result<void> Transfer::copy_rows(const PlaneCopy& copy, unsigned device) {
+Result<void> Transfer::copy_rows(const PlaneCopy& asked, unsigned device) {
+  PlaneCopy copy = asked;
+  // Rows without gaps are one long row. The caller bounds both, so their product is a number.
+  if (copy.to_pitch == copy.width && copy.from_pitch == copy.width) {
+    copy.width *= std::exchange(copy.height, 1);
+    copy.to_pitch = copy.from_pitch = copy.width;
+  }
   US_TRY_ASSIGN(const Range into, check_rows(copy.to, copy.to_pitch, copy, device, Use::kWrite));
   US_TRY_ASSIGN(const Range out, check_rows(copy.from, copy.from_pitch, copy, device, Use::kRead));
   if (into.on_device == out.on_device) {

@@ -37,8 +37,9 @@ class Transfer {
   Result<void> set(VirtualAddress to, uint8_t value, uint64_t count, unsigned device);
   // Sets `count` words of 32 bits. REQUIRES: `to` is a multiple of 4.
   Result<void> set_words(VirtualAddress to, uint32_t value, uint64_t count, unsigned device);
-  // Copies rows between a device and the host. REQUIRES: width and height > 0, width <= pitches.
-  Result<void> copy_rows(const PlaneCopy& copy, unsigned device);
+  // Copies rows between a device and the host.
+  // REQUIRES: width and height > 0, width <= pitches, width * height is a number.
+  Result<void> copy_rows(const PlaneCopy& asked, unsigned device);
 
  private:
   enum class Use : uint8_t { kRead, kWrite };

@@ -9,6 +9,7 @@
 
 #include "rules/live_mapping.h"
 #include "stress/copy_answers.h"
+#include "stress/process_status.h"
 #include "stress/threads.h"
 #include "support/rule_test.h"
 
@@ -17,7 +18,7 @@ namespace {
 
 using UnmapDuringCopy = DeviceTest;
 
-constexpr int kRounds = 300;
+constexpr int kRounds = kSanitized ? 100 : 300;
 constexpr size_t kBlockSize = kGranule;
 
 aclrtDrvMemHandle map_new_block(void* place) {
