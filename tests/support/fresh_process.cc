@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace understudy_test {
@@ -34,7 +35,11 @@ bool is_overridden(const char* entry, std::initializer_list<Variable> environmen
 std::vector<std::string> child_environment(std::initializer_list<Variable> environment) {
   std::vector<std::string> entries;
   for (char** entry = environ; *entry != nullptr; ++entry) {
-    if (!is_overridden(*entry, environment)) entries.emplace_back(*entry);
+    // The one test of the child may be of another shard.
+    const std::string_view text = *entry;
+    const bool shard =
+        text.starts_with("GTEST_TOTAL_SHARDS=") || text.starts_with("GTEST_SHARD_INDEX=");
+    if (!shard && !is_overridden(*entry, environment)) entries.emplace_back(*entry);
   }
   for (const Variable& variable : environment) {
     entries.push_back(variable.first + "=" + variable.second);
