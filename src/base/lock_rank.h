@@ -12,6 +12,13 @@ namespace understudy {
 enum class LockRank : uint8_t {
   kInitialization,    // aclInit and aclFinalize, with the callbacks they run
   kDeviceUse,         // set and reset of devices, contexts, remembered limits
+  kStreamRegistry,    // how many streams and events there are, what is remembered for them
+  kEvent,             // what one event was recorded on
+  kStreamQueue,       // the queue of one stream, for those who add to it
+  kWaiting,           // who waits for which stream to get how far
+  kReports,           // callbacks on their way to the threads that run them
+  kScheduler,         // streams that have work, and the threads that do it
+  kStreamFailure,     // what went wrong on one stream
   kArenaGrowth,       // one thread at a time reserves addresses for allocations
   kReservationIndex,  // which address ranges are reserved
   kReservation,       // the mappings of one reservation

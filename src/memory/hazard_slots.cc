@@ -6,6 +6,8 @@
 #include <functional>
 
 #include "base/invariant.h"
+#include "base/pause.h"
+#include "platform/fork_sentinel.h"
 
 namespace understudy {
 
@@ -14,8 +16,9 @@ namespace {
 struct alignas(64) Record {
   std::array<std::atomic<const void*>, HazardPin::kSlotsPerThread> slots{};
   std::atomic<bool> taken{false};
-  unsigned slots_in_use = 0;  // bit per slot; only its thread looks at it
-  Record* next = nullptr;     // constant once the record is in the list
+  std::atomic<unsigned> process{0};  // whose thread it is, by the count of forks
+  unsigned slots_in_use = 0;         // bit per slot; only its thread looks at it
+  Record* next = nullptr;            // constant once the record is in the list
 };
 
 // Records are only ever added, in front.
@@ -35,10 +38,13 @@ struct RecordReturner {
 Record* claim_record() {
   for (Record* record = records.load(); record != nullptr; record = record->next) {
     bool free = false;
-    if (record->taken.compare_exchange_strong(free, true)) return record;
+    if (!record->taken.compare_exchange_strong(free, true)) continue;
+    record->process.store(platform::fork_count(), std::memory_order_relaxed);
+    return record;
   }
   auto* record = new Record;
   record->taken.store(true, std::memory_order_relaxed);
+  record->process.store(platform::fork_count(), std::memory_order_relaxed);
   record->next = records.load();
   while (!records.compare_exchange_weak(record->next, record)) {
   }
@@ -50,6 +56,10 @@ Record& record_of_this_thread() {
     thread_local RecordReturner returner;
     (void)returner;
     own_record = claim_record();
+  }
+  if (own_record->process.load(std::memory_order_relaxed) != platform::fork_count()) [[unlikely]] {
+    // The thread that forked goes on with its record in the child.
+    own_record->process.store(platform::fork_count(), std::memory_order_relaxed);
   }
   return *own_record;
 }
@@ -80,7 +90,9 @@ namespace {
 
 template <typename Matches>
 bool any_slot(Matches matches) {
+  const unsigned process = platform::fork_count();
   for (const Record* record = records.load(); record != nullptr; record = record->next) {
+    if (record->process.load(std::memory_order_relaxed) != process) continue;
     for (const auto& slot : record->slots) {
       if (matches(slot.load())) return true;
     }
@@ -92,6 +104,12 @@ bool any_slot(Matches matches) {
 
 bool is_pinned(const void* mapping) {
   return any_slot([&](const void* pinned) { return pinned == mapping; });
+}
+
+void wait_until_unpinned(const void* begin, const void* end) {
+  // What the caller did so that nobody will pin it any more comes before the first look.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  while (is_any_pinned(begin, end)) nap();
 }
 
 bool is_any_pinned(const void* begin, const void* end) {

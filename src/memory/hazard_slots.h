@@ -6,8 +6,8 @@
 // rest in limbo while one of them names it.
 //
 // One registry per process, never destroyed. A thread's record is claimed at its first pin and
-// free for another thread after its end. A fork child sees the records of its parent's other
-// threads as taken for ever; they name mappings that no one will end.
+// free for another thread after its end. What the threads of its parent pin is nothing to a fork
+// child: their records stay taken, and nobody looks at them.
 #pragma once
 
 namespace understudy {
@@ -30,9 +30,11 @@ class HazardPin {
   unsigned slot_;
 };
 
-// Whether any thread pins it at this moment.
+// Whether any thread of this process pins it at this moment.
 bool is_pinned(const void* mapping);
 // Whether any thread pins something that lies in [begin, end).
 bool is_any_pinned(const void* begin, const void* end);
+// Waits until no thread does. REQUIRES: the caller pins nothing there itself.
+void wait_until_unpinned(const void* begin, const void* end);
 
 }  // namespace understudy

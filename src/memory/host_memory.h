@@ -42,6 +42,11 @@ class HostMemory {
 
   // The page-locked block around an address, or the registered range.
   std::optional<VirtualRange> find(VirtualAddress address);
+  // Keeps page-locked memory from being taken away while the pin holds it. False if not all of the
+  // range is in one block or one registered range.
+  bool pin(VirtualRange range, HazardPin& pin) {
+    return pinned_.pin(range, pin) || registered_.pin(range, pin);
+  }
   // The block alone.
   std::optional<VirtualRange> find_block(VirtualAddress address);
 

@@ -30,7 +30,8 @@ inline Error out_of_numbers(const char* of_what) {
                        1U << kPoolIndexBits, of_what);
 }
 
-template <typename T>
+// kChunk: how many slots are made at a time.
+template <typename T, uint32_t kChunk = 256>
 class ObjectPool {
  public:
   ObjectPool() : chunks_(kMaxChunks) {}
@@ -85,7 +86,6 @@ class ObjectPool {
 
  private:
   static constexpr uint32_t kMaxSlots = uint32_t{1} << kPoolIndexBits;
-  static constexpr uint32_t kChunk = 256;
   static constexpr uint32_t kMaxChunks = kMaxSlots / kChunk;
   static constexpr uint32_t kBatch = 32;
   static_assert(kChunk % kBatch == 0);

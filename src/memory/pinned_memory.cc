@@ -114,6 +114,28 @@ std::optional<PinnedView> PinnedMemory::find(VirtualAddress address) {
   return given;
 }
 
+bool PinnedMemory::pin(VirtualRange range, HazardPin& pin) {
+  while (true) {
+    const PageEntry entry = table_.look_up(range.base);
+    if (!entry.present()) return false;
+    if (!entry.divided()) {
+      // Whoever takes the chunk for something else has cleared the entry before it looks at pins.
+      Chunk& chunk = chunks_.at(entry.mapping());
+      pin.publish(&chunk);
+      MutexLock lock(mutex_);
+      if (table_.look_up(range.base) != entry) continue;
+      return chunk.given.range.contains(range);
+    }
+    const Slab& slab = slabs_.at(entry.mapping());
+    const uint32_t slot = slab.slot_around(range.base);
+    const uint64_t offset = range.base % kGranule - slot * slab.slot_bytes();
+    pin.publish(&slab.records[slot]);
+    const SlotRecord record = slab.record(slot);
+    if (table_.look_up(range.base) != entry) continue;  // all of it may be of another slab
+    return record.live() && offset < record.usable() && range.size <= record.usable() - offset;
+  }
+}
+
 Result<void> PinnedMemory::open(Slab& slab, unsigned slot_size) {
   US_TRY_ASSIGN(Chunk* const chunk, take_chunk(kGranule));
   ScopeExit undo([&] { return_chunk(*chunk); });
@@ -136,6 +158,7 @@ bool PinnedMemory::close(Slab& slab) noexcept {
 }
 
 Result<PinnedMemory::Chunk*> PinnedMemory::take_chunk(uint64_t size) {
+  discard_limbo();
   if (Chunk* const cached = take_cached(size); cached != nullptr) return cached;
   Result<Chunk*> made = make_chunk(size);
   if (made.ok() || made.error().code() != ErrorCode::kOutOfMemory) return made;
@@ -145,9 +168,10 @@ Result<PinnedMemory::Chunk*> PinnedMemory::take_chunk(uint64_t size) {
 
 PinnedMemory::Chunk* PinnedMemory::take_cached(uint64_t size) {
   MutexLock lock(mutex_);
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // see pin()
   // Newest first: it is the most likely to be in a cache still.
   const auto found = std::find_if(cached_.rbegin(), cached_.rend(), [&](const Chunk* chunk) {
-    return fits(chunk->range.size, size);
+    return fits(chunk->range.size, size) && !is_pinned(chunk);
   });
   if (found == cached_.rend()) return nullptr;
   Chunk* const chunk = *found;
@@ -234,13 +258,28 @@ void PinnedMemory::return_chunk(Chunk& chunk) noexcept {
 }
 
 void PinnedMemory::discard(Chunk& chunk) noexcept {
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // see pin()
+  const bool in_use = is_pinned(&chunk);
   {
     MutexLock lock(mutex_);
+    if (in_use) {
+      chunk.next_in_limbo = std::exchange(limbo_, &chunk);
+      return;
+    }
     by_base_.erase(chunk.range.base);
     count_locked(chunk, Change::kRemoved);
   }
   unmap_chunk(chunk);
   chunks_.give_back(chunk.index);
+}
+
+void PinnedMemory::discard_limbo() noexcept {
+  Chunk* chunk = nullptr;
+  {
+    MutexLock lock(mutex_);
+    chunk = std::exchange(limbo_, nullptr);
+  }
+  while (chunk != nullptr) discard(*std::exchange(chunk, chunk->next_in_limbo));
 }
 
 void PinnedMemory::unmap_chunk(const Chunk& chunk) noexcept {
@@ -283,6 +322,7 @@ size_t PinnedMemory::discard_cached(Leaves leaves) {
 }
 
 void PinnedMemory::trim() {
+  discard_limbo();
   heap_.trim();
   discard_cached([](const Chunk&) { return true; });
 }

@@ -15,6 +15,7 @@
 #include "base/result.h"
 #include "base/virtual_range.h"
 #include "device/settings.h"
+#include "memory/hazard_slots.h"
 #include "memory/object_pool.h"
 #include "memory/page_table.h"
 #include "memory/slab_heap.h"
@@ -47,6 +48,9 @@ class PinnedMemory final : public MemoryCache, private SlabSource {
   bool free(VirtualAddress address);
   // The block around an address.
   std::optional<PinnedView> find(VirtualAddress address);
+  // Keeps the memory of a block from being used for anything else while the pin holds it. False if
+  // the range is not in one block.
+  bool pin(VirtualRange range, HazardPin& pin);
   // Whether any byte of a range is in a chunk, whoever has it.
   bool overlaps(VirtualRange range);
   // Gives cached memory back that counts against the user's limit of locked memory. False if there
@@ -65,6 +69,8 @@ class PinnedMemory final : public MemoryCache, private SlabSource {
     bool locked = false;
     // Under the lock, while someone has it: what was asked for.
     PinnedView given;
+    // Under the lock: the next of those that cannot be given back yet.
+    Chunk* next_in_limbo = nullptr;
   };
   // A bound on the number of chunks that are kept, besides that on their bytes.
   static constexpr size_t kMaxCached = 64;
@@ -76,7 +82,9 @@ class PinnedMemory final : public MemoryCache, private SlabSource {
   // The memory of a new chunk, from one kind of pages.
   Result<void> map_chunk(Chunk& chunk, uint64_t size, platform::HostPages pages);
   Result<void> lock_chunk(Chunk& chunk);
+  // Gives a chunk back that nobody has, now or when no copy uses it any more.
   void discard(Chunk& chunk) noexcept;
+  void discard_limbo() noexcept;
   void unmap_chunk(const Chunk& chunk) noexcept;
   enum class Change : uint8_t { kAdded, kRemoved };
   void count_locked(const Chunk& chunk, Change change) US_REQUIRES(mutex_);
@@ -100,6 +108,7 @@ class PinnedMemory final : public MemoryCache, private SlabSource {
   std::vector<Chunk*> cached_ US_GUARDED_BY(mutex_);                // oldest first
   std::map<VirtualAddress, Chunk*> by_base_ US_GUARDED_BY(mutex_);  // all of them
   PinnedFigures figures_ US_GUARDED_BY(mutex_);
+  Chunk* limbo_ US_GUARDED_BY(mutex_) = nullptr;
 };
 
 }  // namespace understudy

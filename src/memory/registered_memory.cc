@@ -63,15 +63,18 @@ Result<VirtualAddress> RegisteredMemory::add(const RegistrationRequest& request)
 }
 
 Result<void> RegisteredMemory::remove(VirtualAddress base) {
+  VirtualRange range;
   VirtualRange taken;
   {
     MutexLock lock(mutex_);
     const auto found = at_locked(base);
     if (found == by_base_.end()) return not_registered(base, ErrorCode::kNotRegistered);
     if (found->second.state == State::kLocked) unlock_locked(found->second.range);
+    range = found->second.range;
     taken = found->second.taken;
     leave_locked(found);
   }
+  wait_until_unpinned(to_pointer(range.base), to_pointer(range.end()));
   if (taken.size != 0) addresses_.give_back(taken);
   return {};
 }
@@ -85,6 +88,15 @@ Result<VirtualAddress> RegisteredMemory::device_address(VirtualAddress base) {
                          to_pointer(base));
   }
   return found->second.device;
+}
+
+bool RegisteredMemory::pin(VirtualRange range, HazardPin& pin) {
+  if (count_.load(std::memory_order_relaxed) == 0) return false;
+  pin.publish(to_pointer(range.base));
+  MutexLock lock(mutex_);
+  const auto found = around_locked({range.base, 1});
+  return found != by_base_.end() && found->second.state != State::kLocking &&
+         found->second.range.contains(range);
 }
 
 std::optional<VirtualRange> RegisteredMemory::find(VirtualAddress address) {

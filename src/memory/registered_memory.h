@@ -14,6 +14,7 @@
 #include "base/virtual_range.h"
 #include "device/settings.h"
 #include "memory/address_arena.h"
+#include "memory/hazard_slots.h"
 #include "memory/pinned_memory.h"
 
 namespace understudy {
@@ -32,10 +33,13 @@ class RegisteredMemory {
 
   // Gives the device address; 0 if the memory is not mapped.
   Result<VirtualAddress> add(const RegistrationRequest& request);
+  // Waits for copies that use the memory at this moment: it is the program's, which may free it.
   Result<void> remove(VirtualAddress base);
   // The device address of memory that is registered from `base` on and mapped.
   Result<VirtualAddress> device_address(VirtualAddress base);
 
+  // Keeps the range registered while the pin holds it. False if it is not in one registered range.
+  bool pin(VirtualRange range, HazardPin& pin);
   // The registered range around an address.
   std::optional<VirtualRange> find(VirtualAddress address);
   bool overlaps(VirtualRange range);

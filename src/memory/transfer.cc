@@ -158,19 +158,12 @@ void Transfer::read_piece(VirtualAddress to_host, const Piece& from, uint64_t co
   }
 }
 
-Result<void> Transfer::copy(VirtualAddress to, VirtualAddress from, uint64_t count,
-                            unsigned device) {
+Result<void> Transfer::copy(VirtualAddress to, VirtualAddress from, uint64_t count, unsigned device,
+                            Timing timing) {
   if (count <= kGranule && copy_quickly(to, from, count)) return {};
-  const auto target = VirtualRange::make(to, count);
-  const auto source = VirtualRange::make(from, count);
-  if (!target || !source) {
-    return Error::format(ErrorCode::kRefused, "count %s runs past the end of all addresses",
-                         SizeText(count).c_str());
-  }
-  US_TRY_ASSIGN(const Range into, check(*target, device, Use::kWrite));
-  US_TRY_ASSIGN(const Range out, check(*source, device, Use::kRead));
-  US_TRY(check_pair(into, out));
-  if (!source->contains(to)) {
+  US_TRY_ASSIGN(const Pair pair, check_pair(to, from, count, device, timing));
+  const auto& [into, out] = pair;
+  if (!VirtualRange{from, count}.contains(to)) {
     for (uint64_t done = 0; done < count;) {
       US_TRY_ASSIGN(const uint64_t moved,
                     copy_piece(to + done, into, from + done, out, count - done));
@@ -189,18 +182,33 @@ Result<void> Transfer::copy(VirtualAddress to, VirtualAddress from, uint64_t cou
   return {};
 }
 
-Result<void> Transfer::check_pair(const Range& into, const Range& out) const {
+Result<void> Transfer::check_copy(VirtualAddress to, VirtualAddress from, uint64_t count,
+                                  unsigned device, Timing timing) {
+  US_TRY(check_pair(to, from, count, device, timing));
+  return {};
+}
+
+Result<Transfer::Pair> Transfer::check_pair(VirtualAddress to, VirtualAddress from, uint64_t count,
+                                            unsigned device, Timing timing) {
+  const auto target = VirtualRange::make(to, count);
+  const auto source = VirtualRange::make(from, count);
+  if (!target || !source) {
+    return Error::format(ErrorCode::kRefused, "count %s runs past the end of all addresses",
+                         SizeText(count).c_str());
+  }
+  US_TRY_ASSIGN(const Range into, check(*target, device, Use::kWrite));
+  US_TRY_ASSIGN(const Range out, check(*source, device, Use::kRead));
   const bool between_devices = into.on_device && out.on_device && into.owner != out.owner &&
                                into.owner != PageEntry::kHostOwner &&
                                out.owner != PageEntry::kHostOwner;
-  // RESV-20
-  if (between_devices && (into.mapped || out.mapped) &&
+  // RESV-19, RESV-20
+  if (timing == Timing::kAtOnce && between_devices && (into.mapped || out.mapped) &&
       settings_.sync_device_copy == SyncDeviceCopy::kReject) {
     return Error::format(ErrorCode::kNotSupported,
                          "mapped memory of devices %u and %u cannot be copied synchronously",
                          out.owner, into.owner);
   }
-  return {};
+  return Pair{into, out};
 }
 
 Result<uint64_t> Transfer::copy_piece(VirtualAddress to, const Range& into, VirtualAddress from,
@@ -268,7 +276,7 @@ Result<Transfer::Range> Transfer::check_rows(VirtualAddress base, uint64_t pitch
   return first;
 }
 
-Result<void> Transfer::copy_rows(const PlaneCopy& asked, unsigned device) {
+Result<void> Transfer::copy_rows(const PlaneCopy& asked, unsigned device, Timing timing) {
   PlaneCopy copy = asked;
   // Rows without gaps are one long row. The caller bounds both, so their product is a number.
   if (copy.to_pitch == copy.width && copy.from_pitch == copy.width) {
@@ -277,14 +285,14 @@ Result<void> Transfer::copy_rows(const PlaneCopy& asked, unsigned device) {
   }
   US_TRY_ASSIGN(const Range into, check_rows(copy.to, copy.to_pitch, copy, device, Use::kWrite));
   US_TRY_ASSIGN(const Range out, check_rows(copy.from, copy.from_pitch, copy, device, Use::kRead));
-  if (into.on_device == out.on_device) {
+  if (into.on_device == out.on_device && !(into.on_device && timing == Timing::kQueued)) {
     return Error::format(ErrorCode::kRefused, "%p and %p are %s", to_pointer(copy.from),
                          to_pointer(copy.to),
                          into.on_device ? "both device memory" : "both host memory");
   }
   for (uint64_t row = 0; row < copy.height; ++row) {
     US_TRY(this->copy(copy.to + row * copy.to_pitch, copy.from + row * copy.from_pitch, copy.width,
-                      device));
+                      device, timing));
   }
   return {};
 }

@@ -27,19 +27,26 @@ struct PlaneCopy {
   uint64_t height = 0;
 };
 
+// Whether the caller waits for the bytes to move, or they move on a stream.
+enum class Timing : uint8_t { kAtOnce, kQueued };
+
 class Transfer {
  public:
   Transfer(const Settings& settings, AddressSpace& space, StorageSet& storages)
       : settings_(settings), space_(space), storages_(storages) {}
 
   // `device` is the one on whose behalf it happens. REQUIRES: count > 0.
-  Result<void> copy(VirtualAddress to, VirtualAddress from, uint64_t count, unsigned device);
+  Result<void> copy(VirtualAddress to, VirtualAddress from, uint64_t count, unsigned device,
+                    Timing timing = Timing::kAtOnce);
+  // Whether copy() would do it, as things are at this moment.
+  Result<void> check_copy(VirtualAddress to, VirtualAddress from, uint64_t count, unsigned device,
+                          Timing timing);
   Result<void> set(VirtualAddress to, uint8_t value, uint64_t count, unsigned device);
   // Sets `count` words of 32 bits. REQUIRES: `to` is a multiple of 4.
   Result<void> set_words(VirtualAddress to, uint32_t value, uint64_t count, unsigned device);
-  // Copies rows between a device and the host.
+  // Copies rows between a device and the host; queued, also between devices.
   // REQUIRES: width and height > 0, width <= pitches, width * height is a number.
-  Result<void> copy_rows(const PlaneCopy& asked, unsigned device);
+  Result<void> copy_rows(const PlaneCopy& asked, unsigned device, Timing timing = Timing::kAtOnce);
 
  private:
   enum class Use : uint8_t { kRead, kWrite };
@@ -74,7 +81,12 @@ class Transfer {
                            unsigned device, Use use);
   Result<Range> check_on_device(VirtualRange range, unsigned device, Use use);
   Result<void> check_host(VirtualRange range);
-  Result<void> check_pair(const Range& into, const Range& out) const;
+  struct Pair {
+    Range into;
+    Range out;
+  };
+  Result<Pair> check_pair(VirtualAddress to, VirtualAddress from, uint64_t count, unsigned device,
+                          Timing timing);
   // The piece at an address, at most `limit` bytes. Pinned until the pin is used again.
   Result<Piece> piece_at(VirtualAddress address, uint64_t limit, const Range& range,
                          HazardPin& pin);

@@ -17,6 +17,7 @@ enum class SystemCall : uint8_t {
   kCommit,
   kDiscard,
   kLock,
+  kStartThread,
   kCount,
 };
 

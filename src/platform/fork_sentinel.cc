@@ -15,6 +15,8 @@ namespace {
 
 constexpr unsigned kArmed = 0x5eed5eed;
 
+std::atomic<unsigned> forks{0};
+
 std::atomic<std::atomic<unsigned>*> sentinel{nullptr};
 
 struct Registered {
@@ -47,7 +49,10 @@ std::atomic<unsigned>* make_sentinel() {
 
 void arm_fork_sentinel() {
   static const bool registered = [] {
-    pthread_atfork(nullptr, nullptr, close_inherited_descriptors);
+    pthread_atfork(nullptr, nullptr, [] {
+      forks.fetch_add(1, std::memory_order_relaxed);
+      close_inherited_descriptors();
+    });
     sentinel.store(make_sentinel(), std::memory_order_release);
     return true;
   }();
@@ -61,6 +66,8 @@ bool in_fork_child() {
   const std::atomic<unsigned>* word = sentinel.load(std::memory_order_acquire);
   return word != nullptr && word->load(std::memory_order_acquire) != kArmed;
 }
+
+unsigned fork_count() { return forks.load(std::memory_order_relaxed); }
 
 void close_in_fork_child(int descriptor) {
   struct stat status;

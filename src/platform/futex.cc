@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platform/futex.h"
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <climits>
+#include <ctime>
+
+namespace understudy::platform {
+
+namespace {
+
+static_assert(sizeof(std::atomic<uint32_t>) == sizeof(uint32_t));
+
+void wake(const std::atomic<uint32_t>& word, int threads) {
+  syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, threads, nullptr, nullptr, 0);
+}
+
+}  // namespace
+
+void sleep_on(const std::atomic<uint32_t>& word, uint32_t expected, Deadline deadline) {
+  timespec until;
+  timespec* limit = nullptr;
+  if (deadline != kNever) {
+    // The steady clock of libstdc++ is CLOCK_MONOTONIC, which is also what this call goes by.
+    const auto since_boot = deadline.time_since_epoch();
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(since_boot);
+    until.tv_sec = seconds.count();
+    until.tv_nsec = std::chrono::nanoseconds(since_boot - seconds).count();
+    limit = &until;
+  }
+  syscall(SYS_futex, &word, FUTEX_WAIT_BITSET_PRIVATE, expected, limit, nullptr,
+          FUTEX_BITSET_MATCH_ANY);
+}
+
+void wake_one(const std::atomic<uint32_t>& word) { wake(word, 1); }
+void wake_all(const std::atomic<uint32_t>& word) { wake(word, INT_MAX); }
+
+}  // namespace understudy::platform
