@@ -25,17 +25,36 @@ enum class ErrorCode : uint8_t {
   kInvalidMemoryType,
   kInvalidHandle,
   kOptionNotSet,
+  kOtherContext,
+  // Streams, events and callbacks as the runtime finds them.
+  kNoTimestamp,
+  kTimesReversed,
+  kStreamSubscription,
+  kThreadSubscription,
+  kNoCallbackThread,
+  kTaskTimeout,
+  kDeviceAborted,
+  kStreamAborted,
   // What the product, the machine or its memory cannot give.
   kNotSupported,
   kNoPermission,
   kOutOfMemory,
   kOutOfResources,
   kLinkNotSupported,
+  kOutOfEvents,
+  kOutOfStreams,
   // Devices that were not set, host memory and its registrations, our own faults.
   kDeviceNotSet,
   kAlreadyRegistered,
   kNotRegistered,
   kInternal,
+  // Work on streams that went wrong or did not come to an end in time.
+  kNeverRecorded,
+  kQueueFull,
+  kReportTimeout,
+  kCopyFault,
+  kStreamTimeout,
+  kEventTimeout,
 };
 
 class Error {

@@ -9,7 +9,7 @@
 
 namespace understudy {
 
-enum class HandleTag : uint8_t { kBlock = 0x5B, kContext = 0x5C, kStream = 0x5D };
+enum class HandleTag : uint8_t { kBlock = 0x5B, kContext = 0x5C, kStream = 0x5D, kEvent = 0x5E };
 
 struct HandleParts {
   static constexpr unsigned kGenerationBits = 24;

@@ -2,23 +2,31 @@
 //
 // Many copies in one call. Rules: BATCH.
 #include <algorithm>
+#include <memory>
 #include <span>
 
 #include "acl/acl_rt.h"
 #include "capi/call.h"
+#include "capi/memory_class.h"
+#include "capi/stream_argument.h"
 
 using namespace understudy;        // NOLINT: entry points of one chapter
 using namespace understudy::capi;  // NOLINT
 
 namespace {
 
+// Which of the two forms it is: one has a stream.
+enum class Form : uint8_t { kAtOnce, kOnStream };
+
 struct Batch {
+  Form form;
   std::span<void* const> targets;
   std::span<const size_t> limits;
   std::span<void* const> sources;
   std::span<const size_t> sizes;
   std::span<const aclrtMemcpyBatchAttr> attributes;
   std::span<const size_t> first_elements;  // of each attribute
+  size_t attributes_given;
 };
 
 constexpr size_t kMostElements = 4096;
@@ -43,13 +51,14 @@ Result<void> check_elements(const Batch& batch) {
   return {};
 }
 
-Result<void> check_attributes(const Batch& batch, size_t attributes) {
+Result<void> check_attributes(const Batch& batch) {
+  const size_t attributes = batch.attributes_given;
   const size_t elements = batch.sizes.size();
   if (attributes == 0 || attributes > elements) {
     return Error::format(ErrorCode::kRefused, "numAttrs is %zu and must be 1 to %zu", attributes,
                          elements);
   }
-  if (elements > kMostElements) {
+  if (batch.form == Form::kAtOnce && elements > kMostElements) {
     return Error::format(ErrorCode::kRefused, "numBatches is %zu and must not exceed %zu", elements,
                          kMostElements);
   }
@@ -90,12 +99,17 @@ Result<void> check_location(Runtime& runtime, const Batch& batch, size_t element
   return {};
 }
 
-// Calls visit(element) for all that have bytes. Names the one whose visit failed.
+// Calls visit(element, its attribute) for all that have bytes. Names the one whose visit failed.
 template <typename Visit>
 Result<void> for_each_element(const Batch& batch, size_t& failed, Visit visit) {
+  size_t attribute = 0;
   for (size_t i = 0; i < batch.sizes.size(); ++i) {
-    if (batch.sizes[i] == 0) continue;
-    if (Result<void> visited = visit(i); !visited.ok()) {
+    while (attribute + 1 < batch.first_elements.size() &&
+           batch.first_elements[attribute + 1] <= i) {
+      ++attribute;
+    }
+    if (batch.sizes[i] == 0 && batch.form == Form::kAtOnce) continue;
+    if (Result<void> visited = visit(i, batch.attributes[attribute]); !visited.ok()) {
       failed = i;
       return visited;
     }
@@ -103,47 +117,104 @@ Result<void> for_each_element(const Batch& batch, size_t& failed, Visit visit) {
   return {};
 }
 
-Result<void> copy_batch(const Batch& batch, size_t& failed) {
-  US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
-  US_TRY_ASSIGN(const ContextReference context, runtime->current_context());
-  size_t attribute = 0;
-  US_TRY(for_each_element(batch, failed, [&](size_t i) {
-    while (attribute + 1 < batch.first_elements.size() &&
-           batch.first_elements[attribute + 1] <= i) {
-      ++attribute;
-    }
-    return check_location(*runtime, batch, i, batch.attributes[attribute]);
-  }));
-  return for_each_element(batch, failed, [&](size_t i) {
-    return runtime->transfer().copy(to_address(batch.targets[i]), to_address(batch.sources[i]),
-                                    batch.sizes[i], context.device());
+Result<void> copy_elements(Runtime& runtime, const Batch& batch, unsigned device, size_t& failed) {
+  return for_each_element(batch, failed, [&](size_t i, const aclrtMemcpyBatchAttr&) {
+    return runtime.transfer().copy(to_address(batch.targets[i]), to_address(batch.sources[i]),
+                                   batch.sizes[i], device);
   });
 }
 
-// Everything that both forms do, in the order of the rules.
-Result<void> run(void** dsts, const size_t* destMaxs, void** srcs, const size_t* sizes,
-                 size_t numBatches, const aclrtMemcpyBatchAttr* attrs, const size_t* attrsIndexes,
-                 size_t numAttrs, size_t* failed) {
-  US_TRY(require_pointer(sizes, "sizes"));
-  US_TRY(require_size(numBatches, "numBatches"));
-  if (all_zero({sizes, numBatches})) {
+Result<void> copy_batch(Runtime& runtime, const Batch& batch, size_t& failed) {
+  US_TRY_ASSIGN(const ContextReference context, runtime.current_context());
+  US_TRY(check_attributes(batch));
+  US_TRY(for_each_element(batch, failed, [&](size_t i, const aclrtMemcpyBatchAttr& attribute) {
+    return check_location(runtime, batch, i, attribute);
+  }));
+  return copy_elements(runtime, batch, context.device(), failed);
+}
+
+// The elements of a batch, as a task has them.
+struct Elements {
+  std::unique_ptr<CopyList> list = std::make_unique<CopyList>();
+  bool has_unregistered = false;
+};
+
+Result<void> add_element(Runtime& runtime, const Batch& batch, size_t element,
+                         const aclrtMemcpyBatchAttr& attribute, Elements& elements) {
+  if (batch.sizes[element] == 0) {
+    return Error::format(ErrorCode::kRefused, "element %zu has no bytes", element);
+  }
+  US_TRY(check_location(runtime, batch, element, attribute));
+  const Copy copy{to_address(batch.targets[element]), to_address(batch.sources[element]),
+                  batch.sizes[element]};
+  const MemorySide target = memory_at(runtime, copy.to);
+  const MemorySide source = memory_at(runtime, copy.from);
+  elements.has_unregistered |= target.memory_class == MemoryClass::kUnregistered ||
+                               source.memory_class == MemoryClass::kUnregistered;
+  elements.list->push_back({copy, host_side(target, source)});
+  return {};
+}
+
+Result<void> queue_batch(Runtime& runtime, const Batch& batch, aclrtStream stream, size_t& failed) {
+  US_TRY_ASSIGN(const StreamCall call, stream_call(runtime, stream));
+  US_TRY(check_attributes(batch));
+  Elements elements;
+  US_TRY(for_each_element(batch, failed, [&](size_t i, const aclrtMemcpyBatchAttr& attribute) {
+    return add_element(runtime, batch, i, attribute, elements);
+  }));
+  if (elements.has_unregistered) {
+    US_TRY(runtime.streams().drain(call.stream));
+    return copy_elements(runtime, batch, call.device(), failed);
+  }
+  Task task(TaskKind::kCopyList, call.device());
+  task.list = elements.list.release();
+  return call.submit(task);
+}
+
+// What the four functions are given, but for the index that two of them report.
+struct Arguments {
+  Form form;
+  void** dsts;
+  const size_t* destMaxs;
+  void** srcs;
+  const size_t* sizes;
+  size_t numBatches;
+  const aclrtMemcpyBatchAttr* attrs;
+  const size_t* attrsIndexes;
+  size_t numAttrs;
+  aclrtStream stream;
+};
+
+// Everything that all forms do, in the order of the rules.
+Result<void> run(const Arguments& arguments, size_t* failed) {
+  const size_t elements = arguments.numBatches;
+  US_TRY(require_pointer(arguments.sizes, "sizes"));
+  US_TRY(require_size(elements, "numBatches"));
+  if (all_zero({arguments.sizes, elements})) {
     *failed = kNobodyToBlame;
     return {};
   }
-  US_TRY(require_pointer(dsts, "dsts"));
-  US_TRY(require_pointer(destMaxs, "destMaxs"));
-  US_TRY(require_pointer(srcs, "srcs"));
-  US_TRY(require_pointer(attrs, "attrs"));
-  US_TRY(require_pointer(attrsIndexes, "attrsIndexes"));
+  US_TRY(require_pointer(arguments.dsts, "dsts"));
+  US_TRY(require_pointer(arguments.destMaxs, "destMaxs"));
+  US_TRY(require_pointer(arguments.srcs, "srcs"));
+  US_TRY(require_pointer(arguments.attrs, "attrs"));
+  US_TRY(require_pointer(arguments.attrsIndexes, "attrsIndexes"));
   // More attributes than elements are refused below; until then nothing behind them is read.
-  const size_t attributes = std::min(numAttrs, numBatches);
-  const Batch batch{{dsts, numBatches},  {destMaxs, numBatches}, {srcs, numBatches},
-                    {sizes, numBatches}, {attrs, attributes},    {attrsIndexes, attributes}};
+  const size_t attributes = std::min(arguments.numAttrs, elements);
+  const Batch batch{.form = arguments.form,
+                    .targets = {arguments.dsts, elements},
+                    .limits = {arguments.destMaxs, elements},
+                    .sources = {arguments.srcs, elements},
+                    .sizes = {arguments.sizes, elements},
+                    .attributes = {arguments.attrs, attributes},
+                    .first_elements = {arguments.attrsIndexes, attributes},
+                    .attributes_given = arguments.numAttrs};
   US_TRY(check_elements(batch));
-  US_TRY(require_feature(Feature::kBatchCopy));
+  US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
+  US_TRY(runtime->require(Feature::kBatchCopy));
   *failed = kNobodyToBlame;
-  US_TRY(check_attributes(batch, numAttrs));
-  return copy_batch(batch, *failed);
+  if (arguments.form == Form::kAtOnce) return copy_batch(*runtime, batch, *failed);
+  return queue_batch(*runtime, batch, arguments.stream, *failed);
 }
 
 }  // namespace
@@ -153,7 +224,20 @@ aclError aclrtMemcpyBatch(void** dsts, size_t* destMaxs, void** srcs, size_t* si
                           size_t numAttrs, size_t* failIndex) {
   return guarded(__func__, [&]() -> Result<void> {
     US_TRY(require_pointer(failIndex, "failIndex"));
-    return run(dsts, destMaxs, srcs, sizes, numBatches, attrs, attrsIndexes, numAttrs, failIndex);
+    return run({Form::kAtOnce, dsts, destMaxs, srcs, sizes, numBatches, attrs, attrsIndexes,
+                numAttrs, nullptr},
+               failIndex);
+  });
+}
+
+aclError aclrtMemcpyBatchAsync(void** dsts, size_t* destMaxs, void** srcs, size_t* sizes,
+                               size_t numBatches, aclrtMemcpyBatchAttr* attrs, size_t* attrsIndexes,
+                               size_t numAttrs, size_t* failIndex, aclrtStream stream) {
+  return guarded(__func__, [&]() -> Result<void> {
+    US_TRY(require_pointer(failIndex, "failIndex"));
+    return run({Form::kOnStream, dsts, destMaxs, srcs, sizes, numBatches, attrs, attrsIndexes,
+                numAttrs, stream},
+               failIndex);
   });
 }
 
@@ -162,7 +246,19 @@ aclError aclrtMemcpyBatchV2(void** dsts, size_t* destMaxs, void** srcs, size_t* 
                             size_t numAttrs) {
   return guarded(__func__, [&]() -> Result<void> {
     size_t nobody_asks = 0;
-    return run(dsts, destMaxs, srcs, sizes, numBatches, attrs, attrsIndexes, numAttrs,
+    return run({Form::kAtOnce, dsts, destMaxs, srcs, sizes, numBatches, attrs, attrsIndexes,
+                numAttrs, nullptr},
+               &nobody_asks);
+  });
+}
+
+aclError aclrtMemcpyBatchAsyncV2(void** dsts, size_t* destMaxs, void** srcs, size_t* sizes,
+                                 size_t numBatches, aclrtMemcpyBatchAttr* attrs,
+                                 size_t* attrsIndexes, size_t numAttrs, aclrtStream stream) {
+  return guarded(__func__, [&]() -> Result<void> {
+    size_t nobody_asks = 0;
+    return run({Form::kOnStream, dsts, destMaxs, srcs, sizes, numBatches, attrs, attrsIndexes,
+                numAttrs, stream},
                &nobody_asks);
   });
 }

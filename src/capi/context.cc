@@ -29,7 +29,7 @@ aclError aclrtCreateContext(aclrtContext* context, int32_t deviceId) {
     US_TRY_ASSIGN(const unsigned device, runtime->devices().check(deviceId, "deviceId"));
     US_TRY_ASSIGN(const ContextReference created, runtime->devices().create_context(device));
     thread_state().context = created;
-    *context = handle_pointer(Devices::handle_of(created));
+    *context = handle_pointer(created.handle());
     return {};
   });
 }
@@ -60,7 +60,7 @@ aclError aclrtGetCurrentContext(aclrtContext* context) {
       *context = nullptr;  // some programs look at the pointer and not at the code
       return current.error();
     }
-    *context = handle_pointer(Devices::handle_of(current.value()));
+    *context = handle_pointer(current.value().handle());
     return {};
   });
 }
@@ -70,7 +70,7 @@ aclError aclrtCtxGetCurrentDefaultStream(aclrtStream* stream) {
     US_TRY(require_pointer(stream, "stream"));
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
     US_TRY_ASSIGN(const ContextReference context, runtime->current_context());
-    *stream = handle_pointer(Devices::default_stream_of(context));
+    *stream = handle_pointer(Streams::handle_of(context.default_stream));
     return {};
   });
 }

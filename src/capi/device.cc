@@ -3,6 +3,7 @@
 // Devices: set, reset, wait. Rules: DEV-01 to DEV-23, DEV-33, DEV-35.
 #include "acl/acl_rt.h"
 #include "capi/call.h"
+#include "capi/stream_argument.h"
 #include "runtime/named_callbacks.h"
 #include "runtime/process.h"
 
@@ -33,9 +34,9 @@ Result<void> reset(int32_t device_id, Result<void> (Devices::*how)(unsigned)) {
   return {};
 }
 
-Result<void> wait_for_device() {
+Result<void> wait_for_device(Deadline deadline) {
   US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
-  return runtime->wait_for_device();
+  return runtime->wait_for_device(deadline);
 }
 
 }  // namespace
@@ -89,16 +90,13 @@ aclError aclrtGetRunMode(aclrtRunMode* runMode) {
 }
 
 aclError aclrtSynchronizeDevice(void) {
-  return guarded(__func__, [&] { return wait_for_device(); });
+  return guarded(__func__, [&] { return wait_for_device(kNever); });
 }
 
 aclError aclrtSynchronizeDeviceWithTimeout(int32_t timeout) {
   return guarded(__func__, [&]() -> Result<void> {
-    if (timeout < -1 || timeout == 0) {
-      return Error::format(ErrorCode::kRefused, "timeout is %d and must be -1 or positive",
-                           timeout);
-    }
-    return wait_for_device();
+    US_TRY_ASSIGN(const Deadline deadline, deadline_from(timeout));
+    return wait_for_device(deadline);
   });
 }
 

@@ -22,16 +22,17 @@ uint32_t device_limit(Runtime& runtime, unsigned device, unsigned kind) {
   return runtime.devices().core_limit(device, kind).value_or(static_cast<uint32_t>(hardware));
 }
 
-uint32_t stream_limit(Runtime& runtime, const ContextReference& stream, unsigned kind) {
-  return runtime.devices()
-      .stream_limit(stream, kind)
-      .value_or(device_limit(runtime, stream.device(), kind));
+uint32_t stream_limit(Runtime& runtime, const StreamReference& stream, unsigned kind) {
+  const unsigned device = stream.stream->device.load();
+  return runtime.streams().settings_of(stream).core_limits[kind].value_or(
+      device_limit(runtime, device, kind));
 }
 
-// NULL is the default stream of the current context.
-Result<ContextReference> stream_argument(Runtime& runtime, aclrtStream stream) {
-  if (stream == nullptr) return runtime.current_context();
-  return runtime.devices().find_stream(handle_number(stream));
+// NULL is the default stream of the current context; a stream of any context will do.
+Result<StreamReference> stream_argument(Runtime& runtime, aclrtStream stream) {
+  if (stream != nullptr) return runtime.streams().find(handle_number(stream));
+  US_TRY_ASSIGN(const ContextReference context, runtime.current_context());
+  return context.default_stream;
 }
 
 }  // namespace
@@ -93,7 +94,7 @@ aclError aclrtGetStreamResLimit(aclrtStream stream, aclrtDevResLimitType type, u
   return guarded(__func__, [&]() -> Result<void> {
     US_TRY(require_pointer(value, "value"));
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
-    US_TRY_ASSIGN(const ContextReference found, stream_argument(*runtime, stream));
+    US_TRY_ASSIGN(const StreamReference found, stream_argument(*runtime, stream));
     US_TRY_ASSIGN(const unsigned kind, core_kind(type));
     *value = stream_limit(*runtime, found, kind);
     return {};
@@ -103,9 +104,10 @@ aclError aclrtGetStreamResLimit(aclrtStream stream, aclrtDevResLimitType type, u
 aclError aclrtSetStreamResLimit(aclrtStream stream, aclrtDevResLimitType type, uint32_t value) {
   return guarded(__func__, [&]() -> Result<void> {
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
-    US_TRY_ASSIGN(const ContextReference found, stream_argument(*runtime, stream));
+    US_TRY_ASSIGN(const StreamReference found, stream_argument(*runtime, stream));
     US_TRY_ASSIGN(const unsigned kind, core_kind(type));
-    runtime->devices().set_stream_limit(found, kind, value);
+    runtime->streams().change_settings(
+        found, [&](StreamSettings& settings) { settings.core_limits[kind] = value; });
     return {};
   });
 }
@@ -113,8 +115,9 @@ aclError aclrtSetStreamResLimit(aclrtStream stream, aclrtDevResLimitType type, u
 aclError aclrtResetStreamResLimit(aclrtStream stream) {
   return guarded(__func__, [&]() -> Result<void> {
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
-    US_TRY_ASSIGN(const ContextReference found, stream_argument(*runtime, stream));
-    runtime->devices().clear_stream_limits(found);
+    US_TRY_ASSIGN(const StreamReference found, stream_argument(*runtime, stream));
+    runtime->streams().change_settings(found,
+                                       [](StreamSettings& settings) { settings.core_limits = {}; });
     return {};
   });
 }
@@ -122,7 +125,7 @@ aclError aclrtResetStreamResLimit(aclrtStream stream) {
 aclError aclrtUseStreamResInCurrentThread(aclrtStream stream) {
   return guarded(__func__, [&]() -> Result<void> {
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
-    US_TRY_ASSIGN(const ContextReference found, stream_argument(*runtime, stream));
+    US_TRY_ASSIGN(const StreamReference found, stream_argument(*runtime, stream));
     thread_state().limits_stream = found;
     return {};
   });
@@ -142,7 +145,7 @@ aclError aclrtGetResInCurrentThread(aclrtDevResLimitType type, uint32_t* value) 
     US_TRY(require_pointer(value, "value"));
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
     US_TRY_ASSIGN(const unsigned kind, core_kind(type));
-    if (const ContextReference stream = thread_state().limits_stream; stream.valid()) {
+    if (const StreamReference stream = thread_state().limits_stream; stream.valid()) {
       *value = stream_limit(*runtime, stream, kind);
       return {};
     }

@@ -6,9 +6,19 @@
 
 #include "acl/acl.h"
 #include "capi/call.h"
+#include "stream/task_failure.h"
 
 using namespace understudy;        // NOLINT: entry points of one chapter
 using namespace understudy::capi;  // NOLINT
+
+// What a callback is told of a task that failed.
+struct rtExceptionInfo {
+  uint32_t task;
+  uint32_t stream;
+  uint32_t thread;
+  uint32_t device;
+  uint32_t code;
+};
 
 namespace {
 
@@ -17,24 +27,41 @@ Result<ThreadState*> thread_level(aclrtLastErrLevel level) {
   return invalid_argument("level is %d and must be 0", static_cast<int>(level));
 }
 
-// Called when a task fails. No task can fail before streams exist; registrations are kept for then.
+// Called when a task fails.
 class ExceptionCallbacks {
  public:
+  // Those who want to hear of it, in the order of their registration.
+  std::vector<aclrtExceptionInfoCallback> all() const {
+    MutexLock lock(mutex_);
+    std::vector<aclrtExceptionInfoCallback> callbacks = callbacks_;
+    if (single_ != nullptr) callbacks.push_back(single_);
+    return callbacks;
+  }
   void add(aclrtExceptionInfoCallback callback) {
     MutexLock lock(mutex_);
     callbacks_.push_back(callback);
+    observe_locked();
   }
   bool remove(aclrtExceptionInfoCallback callback) {
     MutexLock lock(mutex_);
-    return std::erase(callbacks_, callback) > 0;
+    const bool found = std::erase(callbacks_, callback) > 0;
+    observe_locked();
+    return found;
   }
   void set_single(aclrtExceptionInfoCallback callback) {
     MutexLock lock(mutex_);
     single_ = callback;
+    observe_locked();
   }
 
  private:
-  Mutex mutex_{LockRank::kCallbacks};
+  // Streams take a detour for failures that someone wants to hear of.
+  void observe_locked() US_REQUIRES(mutex_) {
+    set_failure_observer(callbacks_.empty() && single_ == nullptr ? nullptr : tell);
+  }
+  static void tell(const TaskFailure& failure);
+
+  mutable Mutex mutex_{LockRank::kCallbacks};
   std::vector<aclrtExceptionInfoCallback> callbacks_ US_GUARDED_BY(mutex_);
   aclrtExceptionInfoCallback single_ US_GUARDED_BY(mutex_) = nullptr;
 };
@@ -42,6 +69,16 @@ class ExceptionCallbacks {
 ExceptionCallbacks& exception_callbacks() {
   static auto* const callbacks = new ExceptionCallbacks;
   return *callbacks;
+}
+
+void ExceptionCallbacks::tell(const TaskFailure& failure) {
+  rtExceptionInfo info{failure.task, failure.stream, failure.thread, failure.device,
+                       static_cast<uint32_t>(published_code(failure.error->code()))};
+  try {
+    for (const aclrtExceptionInfoCallback callback : exception_callbacks().all()) callback(&info);
+  } catch (...) {
+    // There is nobody whom a callback's exception could be told.
+  }
 }
 
 Result<void> require_callback(aclrtExceptionInfoCallback callback) {
@@ -107,9 +144,18 @@ aclError aclrtSetExceptionInfoCallback(aclrtExceptionInfoCallback callback) {
   });
 }
 
-// Records of failed tasks come with streams; until then a caller can only have NULL.
-uint32_t aclrtGetTaskIdFromExceptionInfo(const aclrtExceptionInfo*) { return kNoInformation; }
-uint32_t aclrtGetStreamIdFromExceptionInfo(const aclrtExceptionInfo*) { return kNoInformation; }
-uint32_t aclrtGetThreadIdFromExceptionInfo(const aclrtExceptionInfo*) { return kNoInformation; }
-uint32_t aclrtGetDeviceIdFromExceptionInfo(const aclrtExceptionInfo*) { return kNoInformation; }
-uint32_t aclrtGetErrorCodeFromExceptionInfo(const aclrtExceptionInfo*) { return kNoInformation; }
+uint32_t aclrtGetTaskIdFromExceptionInfo(const aclrtExceptionInfo* info) {
+  return info != nullptr ? info->task : kNoInformation;
+}
+uint32_t aclrtGetStreamIdFromExceptionInfo(const aclrtExceptionInfo* info) {
+  return info != nullptr ? info->stream : kNoInformation;
+}
+uint32_t aclrtGetThreadIdFromExceptionInfo(const aclrtExceptionInfo* info) {
+  return info != nullptr ? info->thread : kNoInformation;
+}
+uint32_t aclrtGetDeviceIdFromExceptionInfo(const aclrtExceptionInfo* info) {
+  return info != nullptr ? info->device : kNoInformation;
+}
+uint32_t aclrtGetErrorCodeFromExceptionInfo(const aclrtExceptionInfo* info) {
+  return info != nullptr ? info->code : kNoInformation;
+}

@@ -31,6 +31,24 @@ aclError published_code(ErrorCode code) {
       return ACL_ERROR_RT_INVALID_HANDLE;
     case ErrorCode::kOptionNotSet:
       return ACL_ERROR_RT_SYSPARAMOPT_NOT_SET;
+    case ErrorCode::kOtherContext:
+      return ACL_ERROR_RT_STREAM_CONTEXT;
+    case ErrorCode::kNoTimestamp:
+      return ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID;
+    case ErrorCode::kTimesReversed:
+      return ACL_ERROR_RT_EVENT_TIMESTAMP_REVERSAL;
+    case ErrorCode::kStreamSubscription:
+      return ACL_ERROR_RT_STREAM_SUBSCRIBE;
+    case ErrorCode::kThreadSubscription:
+      return ACL_ERROR_RT_THREAD_SUBSCRIBE;
+    case ErrorCode::kNoCallbackThread:
+      return ACL_ERROR_RT_STREAM_NO_CB_REG;
+    case ErrorCode::kTaskTimeout:
+      return ACL_ERROR_RT_TASK_TIMEOUT;
+    case ErrorCode::kDeviceAborted:
+      return ACL_ERROR_RT_DEVICE_TASK_ABORT;
+    case ErrorCode::kStreamAborted:
+      return ACL_ERROR_RT_STREAM_ABORT;
     case ErrorCode::kNotSupported:
       return ACL_ERROR_RT_FEATURE_NOT_SUPPORT;
     case ErrorCode::kNoPermission:
@@ -41,6 +59,22 @@ aclError published_code(ErrorCode code) {
       return ACL_ERROR_RT_RESOURCE_ALLOC_FAIL;
     case ErrorCode::kLinkNotSupported:
       return ACL_ERROR_RT_LINK_TYPE_NOT_SUPPORTED;
+    case ErrorCode::kOutOfEvents:
+      return ACL_ERROR_RT_NO_EVENT_RESOURCE;
+    case ErrorCode::kOutOfStreams:
+      return ACL_ERROR_RT_NO_STREAM_RESOURCE;
+    case ErrorCode::kNeverRecorded:
+      return ACL_ERROR_RT_INTERNAL_ERROR;
+    case ErrorCode::kQueueFull:
+      return ACL_ERROR_RT_STREAM_TASK_FULL;
+    case ErrorCode::kReportTimeout:
+      return ACL_ERROR_RT_REPORT_TIMEOUT;
+    case ErrorCode::kCopyFault:
+      return ACL_ERROR_RT_SYS_DMA;
+    case ErrorCode::kStreamTimeout:
+      return ACL_ERROR_RT_STREAM_SYNC_TIMEOUT;
+    case ErrorCode::kEventTimeout:
+      return ACL_ERROR_RT_EVENT_SYNC_TIMEOUT;
     case ErrorCode::kDeviceNotSet:
       return ACL_ERROR_RT_CONTEXT_RELEASE_ERROR;
     case ErrorCode::kAlreadyRegistered:

@@ -47,8 +47,11 @@ constexpr uint64_t kTimeoutStep = kMicrosecondsPerMillisecond;
 
 aclError aclrtDeviceTaskAbort(int32_t deviceId, uint32_t timeout) {
   return guarded(__func__, [&]() -> Result<void> {
-    US_TRY(check_device(deviceId));
+    US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
+    US_TRY_ASSIGN(const unsigned device, runtime->devices().check(deviceId, "deviceId"));
     US_TRY(announce(deviceId, ACL_RT_DEVICE_TASK_ABORT_PRE, timeout));
+    // Nothing that can be stopped takes longer than any limit of time.
+    runtime->streams().abort_device(device);
     return announce(deviceId, ACL_RT_DEVICE_TASK_ABORT_POST, timeout);
   });
 }
@@ -150,7 +153,7 @@ aclError aclrtGetOpExecuteTimeout(uint32_t* const timeoutMs) {
 aclError aclrtGetThreadLastTaskId(uint32_t* taskId) {
   return guarded(__func__, [&]() -> Result<void> {
     US_TRY(require_pointer(taskId, "taskId"));
-    *taskId = 0;  // no task was ever queued
+    *taskId = last_task_of_thread();
     return {};
   });
 }

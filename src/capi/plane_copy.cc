@@ -3,6 +3,8 @@
 // Copies of rows. Rules: COPY2D.
 #include "acl/acl_rt.h"
 #include "capi/call.h"
+#include "capi/memory_class.h"
+#include "capi/stream_argument.h"
 
 using namespace understudy;        // NOLINT: entry points of one chapter
 using namespace understudy::capi;  // NOLINT
@@ -12,17 +14,46 @@ namespace {
 constexpr size_t kMostRows = 5242880;
 constexpr size_t kWidestRow = 5000000;
 
-Result<void> check_rows(const PlaneCopy& copy, aclrtMemcpyKind kind) {
-  if (copy.height > kMostRows || copy.width > kWidestRow) {
-    return Error::format(ErrorCode::kRefused, "%zu rows of %zu bytes; at most %zu of %zu can be",
-                         static_cast<size_t>(copy.height), static_cast<size_t>(copy.width),
-                         kMostRows, kWidestRow);
+// COPY2D-02, COPY2D-03
+Result<void> check_arguments(const PlaneCopy& copy, aclrtMemcpyKind kind) {
+  US_TRY(require_pointer(to_pointer(copy.to), "dst"));
+  US_TRY(require_pointer(to_pointer(copy.from), "src"));
+  if (copy.width > copy.to_pitch || copy.width > copy.from_pitch) {
+    return invalid_argument("width %zu is more than dpitch %zu or spitch %zu",
+                            static_cast<size_t>(copy.width), static_cast<size_t>(copy.to_pitch),
+                            static_cast<size_t>(copy.from_pitch));
   }
-  if (kind == ACL_MEMCPY_DEVICE_TO_DEVICE) {
-    return Error::format(ErrorCode::kNotSupported,
-                         "rows are copied within devices on a stream only");
+  if (kind != ACL_MEMCPY_HOST_TO_DEVICE && kind != ACL_MEMCPY_DEVICE_TO_HOST &&
+      kind != ACL_MEMCPY_DEVICE_TO_DEVICE && kind != ACL_MEMCPY_DEFAULT) {
+    return invalid_argument("kind is %d, which has no rows", static_cast<int>(kind));
   }
   return {};
+}
+
+// COPY2D-04
+Result<void> check_extent(const PlaneCopy& copy) {
+  if (copy.height <= kMostRows && copy.width <= kWidestRow) return {};
+  return Error::format(ErrorCode::kRefused, "%zu rows of %zu bytes; at most %zu of %zu can be",
+                       static_cast<size_t>(copy.height), static_cast<size_t>(copy.width), kMostRows,
+                       kWidestRow);
+}
+
+Result<void> queue_rows(const StreamCall& call, const PlaneCopy& copy) {
+  const MemorySide target = memory_at(*call.runtime, copy.to);
+  const MemorySide source = memory_at(*call.runtime, copy.from);
+  if (target.memory_class != MemoryClass::kDevice && source.memory_class != MemoryClass::kDevice) {
+    return Error::format(ErrorCode::kRefused, "%p and %p are both host memory",
+                         to_pointer(copy.from), to_pointer(copy.to));
+  }
+  if (target.memory_class == MemoryClass::kUnregistered ||
+      source.memory_class == MemoryClass::kUnregistered) {
+    US_TRY(call.runtime->streams().drain(call.stream));
+    return call.runtime->transfer().copy_rows(copy, call.device(), Timing::kQueued);
+  }
+  Task task(TaskKind::kCopyRows, call.device());
+  task.host_side = host_side(target, source);
+  task.rows = copy;
+  return call.submit(task);
 }
 
 }  // namespace
@@ -31,21 +62,28 @@ aclError aclrtMemcpy2d(void* dst, size_t dpitch, const void* src, size_t spitch,
                        size_t height, aclrtMemcpyKind kind) {
   return guarded(__func__, [&]() -> Result<void> {
     if (width == 0 || height == 0) return {};
-    US_TRY(require_pointer(dst, "dst"));
-    US_TRY(require_pointer(src, "src"));
-    if (width > dpitch || width > spitch) {
-      return invalid_argument("width %zu is more than dpitch %zu or spitch %zu", width, dpitch,
-                              spitch);
-    }
-    if (kind != ACL_MEMCPY_HOST_TO_DEVICE && kind != ACL_MEMCPY_DEVICE_TO_HOST &&
-        kind != ACL_MEMCPY_DEVICE_TO_DEVICE && kind != ACL_MEMCPY_DEFAULT) {
-      return invalid_argument("kind is %d, which has no rows", static_cast<int>(kind));
-    }
+    const PlaneCopy copy{to_address(dst), dpitch, to_address(src), spitch, width, height};
+    US_TRY(check_arguments(copy, kind));
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
     US_TRY(runtime->require(Feature::kPlaneCopy));
     US_TRY_ASSIGN(const ContextReference context, runtime->current_context());
-    const PlaneCopy copy{to_address(dst), dpitch, to_address(src), spitch, width, height};
-    US_TRY(check_rows(copy, kind));
+    US_TRY(check_extent(copy));
+    if (kind == ACL_MEMCPY_DEVICE_TO_DEVICE) {
+      return Error::format(ErrorCode::kNotSupported,
+                           "rows are copied within devices on a stream only");
+    }
     return runtime->transfer().copy_rows(copy, context.device());
+  });
+}
+
+aclError aclrtMemcpy2dAsync(void* dst, size_t dpitch, const void* src, size_t spitch, size_t width,
+                            size_t height, aclrtMemcpyKind kind, aclrtStream stream) {
+  return guarded(__func__, [&]() -> Result<void> {
+    if (width == 0 || height == 0) return {};
+    const PlaneCopy copy{to_address(dst), dpitch, to_address(src), spitch, width, height};
+    US_TRY(check_arguments(copy, kind));
+    US_TRY_ASSIGN(const StreamCall call, stream_call(Feature::kPlaneCopy, stream));
+    US_TRY(check_extent(copy));
+    return queue_rows(call, copy);
   });
 }

@@ -73,7 +73,8 @@ constexpr FeatureSet k200IRcFeatures =
     k200IFeatures -
     FeatureSet{F::kVirtualMemory, F::kVirtualMemorySharing, F::kPlaneCopy, F::kDevicesTopology};
 constexpr FeatureSet k950Features =
-    (kCommon | kServer | kModern) - FeatureSet{F::kExpectedAddress, F::kMemoryUsage};
+    ((kCommon | kServer | kModern) - FeatureSet{F::kExpectedAddress, F::kMemoryUsage}) |
+    FeatureSet{F::kHugeStreams};
 constexpr FeatureSet kIpv350Features = {F::kConditionalCopy};
 
 // Engines that can access registered host memory, numbered as in aclrtHacType: scheduler, AI CPU,
@@ -81,24 +82,31 @@ constexpr FeatureSet kIpv350Features = {F::kConditionalCopy};
 constexpr uint32_t kEngines = 0x07F;
 constexpr uint32_t kAllEngines = 0x37F;
 
+// The figure of A2 and A3 is published (STREAM-05).
+constexpr unsigned kManyStreams = 1984;
+constexpr unsigned kFewStreams = 1024;
+
 constexpr std::array kProfiles = {
     ProductProfile{"a2", "Atlas A2", kA2Socs, 2201, MemoryTechnology::kHbm, RunMode::kHost,
-                   PeerLink::kHccs, 20, 40, 6, 192 * kMiB, 32, kEngines, kA2Features},
+                   PeerLink::kHccs, 20, 40, 6, 192 * kMiB, 32, kEngines, kManyStreams, kA2Features},
     ProductProfile{"a3", "Atlas A3", kA3Socs, 2201, MemoryTechnology::kHbm, RunMode::kHost,
-                   PeerLink::kDiePairs, 24, 48, 6, 192 * kMiB, 32, kEngines, kA3Features},
+                   PeerLink::kDiePairs, 24, 48, 6, 192 * kMiB, 32, kEngines, kManyStreams,
+                   kA3Features},
     ProductProfile{"inf", "Atlas inference", kInfSocs, 2002, MemoryTechnology::kDdr, RunMode::kHost,
-                   PeerLink::kPcie, 8, 7, 4, 16 * kMiB, 32, 0, kInfFeatures},
+                   PeerLink::kPcie, 8, 7, 4, 16 * kMiB, 32, 0, kFewStreams, kInfFeatures},
     ProductProfile{"trn", "Atlas training", kTrnSocs, 1001, MemoryTechnology::kHbm, RunMode::kHost,
-                   PeerLink::kHccs, 32, 0, 14, 32 * kMiB, 32, 0, kTrnFeatures},
+                   PeerLink::kHccs, 32, 0, 14, 32 * kMiB, 32, 0, kFewStreams, kTrnFeatures},
     ProductProfile{"200i", "Atlas 200I/500 A2", k200ISocs, 3002, MemoryTechnology::kDdr,
-                   RunMode::kHost, PeerLink::kNone, 1, 1, 1, 4 * kMiB, 32, 0, k200IFeatures},
+                   RunMode::kHost, PeerLink::kNone, 1, 1, 1, 4 * kMiB, 32, 0, kFewStreams,
+                   k200IFeatures},
     ProductProfile{"200i-rc", "Atlas 200I/500 A2, RC form", k200IRcSocs, 3002,
                    MemoryTechnology::kDdr, RunMode::kDevice, PeerLink::kNone, 1, 1, 1, 4 * kMiB, 32,
-                   0, k200IRcFeatures},
+                   0, kFewStreams, k200IRcFeatures},
     ProductProfile{"950", "Ascend 950", k950Socs, 3510, MemoryTechnology::kHbm, RunMode::kHost,
-                   PeerLink::kHccs, 32, 64, 6, 128 * kMiB, 0, kAllEngines, k950Features},
+                   PeerLink::kHccs, 32, 64, 6, 128 * kMiB, 0, kAllEngines, kManyStreams,
+                   k950Features},
     ProductProfile{"ipv350", "IPV350", kIpv350Socs, 3505, MemoryTechnology::kDdr, RunMode::kHost,
-                   PeerLink::kNone, 1, 1, 1, kMiB, 32, 0, kIpv350Features},
+                   PeerLink::kNone, 1, 1, 1, kMiB, 32, 0, kFewStreams, kIpv350Features},
 };
 
 // Those whose presence depends on a driver or on how machines are wired, not on the product.

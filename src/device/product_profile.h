@@ -53,7 +53,8 @@ enum class Feature : uint8_t {
   kStreamValues,
   kMemoryPools,
   kSymbols,
-  kBrainFloat,  // bfloat16 and IEEE handling of infinities
+  kHugeStreams,  // streams for very many tasks
+  kBrainFloat,   // bfloat16 and IEEE handling of infinities
   kCount,
 };
 
@@ -111,6 +112,7 @@ struct ProductProfile {
   uint64_t l2_cache;
   unsigned allocation_padding;  // bytes behind a device allocation
   uint32_t host_engines;        // bit per engine that can access registered host memory
+  unsigned most_streams;        // that a program can create on a device
   FeatureSet features;
 
   bool has(Feature feature) const { return features.has(feature); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A context: a device, and the default stream that work goes to. Slots are type-stable, so a thread
+// A context: a device, and streams for work on it. Slots are type-stable, so a thread
 // may keep a pointer to the context it made current and find out that it ended.
 #pragma once
 
@@ -10,12 +10,9 @@
 #include <optional>
 
 #include "base/handle.h"
+#include "stream/stream.h"
 
 namespace understudy {
-
-// Upper bounds on cores that a program sets for a device or a stream. Remembered, without effect.
-inline constexpr unsigned kCoreKinds = 2;
-using CoreLimits = std::array<std::optional<uint32_t>, kCoreKinds>;
 
 // Options that a program sets for a context or for the process. Remembered, without effect.
 inline constexpr unsigned kSystemOptions = 4;
@@ -33,7 +30,7 @@ struct Context {
   // Under the lock of Devices.
   ContextKind kind = ContextKind::kExplicit;
   SystemOptions options;
-  CoreLimits stream_limits;
+  StreamReference default_stream;
 
   static bool alive(uint32_t state) { return state % 2 == 1; }
   static uint32_t generation(uint32_t state) {
@@ -45,12 +42,16 @@ struct Context {
 struct ContextReference {
   Context* context = nullptr;
   uint32_t state = 0;
+  StreamReference default_stream;
 
   bool valid() const {
     return context != nullptr && context->state.load(std::memory_order_acquire) == state;
   }
   // REQUIRES: was valid once.
   unsigned device() const { return context->device.load(std::memory_order_relaxed); }
+  uint64_t handle() const {
+    return HandleParts{HandleTag::kContext, Context::generation(state), context->index}.pack();
+  }
 };
 
 }  // namespace understudy

@@ -1,9 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/devices.h"
 
+#include <algorithm>
 #include <cinttypes>
 
+#include "base/scope_exit.h"
+
 namespace understudy {
+
+namespace {
+
+Error destroyed(uint64_t context) {
+  return Error::format(ErrorCode::kRefused, "context 0x%" PRIx64 " was destroyed", context);
+}
+
+}  // namespace
 
 Result<unsigned> Devices::check(int64_t device, const char* name, ErrorCode code) const {
   if (device >= 0 && device < count()) return static_cast<unsigned>(device);
@@ -11,15 +22,19 @@ Result<unsigned> Devices::check(int64_t device, const char* name, ErrorCode code
 }
 
 Result<std::optional<ContextReference>> Devices::set(unsigned device) {
-  MutexLock lock(mutex_);
-  Use& use = uses_[device];
-  const bool has_default = settings_.product.has(Feature::kDefaultContext);
-  if (has_default && !use.default_context.valid()) {
-    US_TRY_ASSIGN(use.default_context, make_context_locked(device, ContextKind::kDefault));
+  while (true) {
+    wait_while_ending(device);
+    MutexLock lock(mutex_);
+    if (ending_[device].load()) continue;
+    Use& use = uses_[device];
+    const bool has_default = settings_.product.has(Feature::kDefaultContext);
+    if (has_default && !use.default_context.valid()) {
+      US_TRY_ASSIGN(use.default_context, make_context_locked(device, ContextKind::kDefault));
+    }
+    ++use.sets;
+    if (!has_default) return std::optional<ContextReference>();
+    return std::optional(use.default_context);
   }
-  ++use.sets;
-  if (!has_default) return std::optional<ContextReference>();
-  return std::optional(use.default_context);
 }
 
 Error Devices::not_set(unsigned device) const {
@@ -27,35 +42,76 @@ Error Devices::not_set(unsigned device) const {
 }
 
 Result<void> Devices::reset(unsigned device) {
-  MutexLock lock(mutex_);
-  if (uses_[device].sets == 0) return not_set(device);
-  if (--uses_[device].sets == 0) end_use_locked(device);
+  {
+    MutexLock lock(mutex_);
+    if (uses_[device].sets == 0) return not_set(device);
+    if (--uses_[device].sets > 0) return {};
+    ending_[device].store(true);
+  }
+  end_use(device, Tasks::kFinish);
   return {};
 }
 
 Result<void> Devices::reset_at_once(unsigned device) {
-  MutexLock lock(mutex_);
-  if (uses_[device].sets == 0) return not_set(device);
-  end_use_locked(device);
+  {
+    MutexLock lock(mutex_);
+    if (uses_[device].sets == 0) return not_set(device);
+    uses_[device].sets = 0;
+    ending_[device].store(true);
+  }
+  end_use(device, Tasks::kDrop);
   return {};
 }
 
 void Devices::reset_all() {
-  MutexLock lock(mutex_);
-  for (unsigned device = 0; device < count(); ++device) end_use_locked(device);
+  for (unsigned device = 0; device < count(); ++device) {
+    {
+      MutexLock lock(mutex_);
+      if (ending_[device].load()) continue;  // another thread is at it
+      uses_[device].sets = 0;
+      ending_[device].store(true);
+    }
+    end_use(device, Tasks::kDrop);
+  }
 }
 
-void Devices::end_use_locked(unsigned device) {
-  uses_[device] = {};
+std::vector<uint64_t> Devices::contexts_of(unsigned device) const {
+  std::vector<uint64_t> found;
+  MutexLock lock(mutex_);
   for (uint32_t index = 0; index < highest_context_; ++index) {
-    if (!pool_.exists(index)) continue;
     Context& context = pool_.at(index);
-    if (Context::alive(context.state.load(std::memory_order_relaxed)) &&
-        context.device.load(std::memory_order_relaxed) == device) {
-      end_context_locked(context);
+    const uint32_t state = context.state.load(std::memory_order_relaxed);
+    if (Context::alive(state) && context.device.load(std::memory_order_relaxed) == device) {
+      found.push_back(ContextReference{&context, state, {}}.handle());
     }
   }
+  return found;
+}
+
+void Devices::end_use(unsigned device, Tasks tasks) {
+  const std::vector<uint64_t> contexts = contexts_of(device);
+  if (tasks == Tasks::kFinish) {
+    // Nobody is left to be told of failures.
+    for (const uint64_t context : contexts) (void)streams_.synchronize_owner(context);
+  }
+  {
+    MutexLock lock(mutex_);
+    uses_[device] = {};
+    for (const uint64_t handle : contexts) {
+      Context& context = pool_.at(HandleParts::split(handle).index);
+      const uint32_t state = context.state.load(std::memory_order_relaxed);
+      // Another thread may have destroyed it meanwhile.
+      if (ContextReference{&context, state, {}}.handle() == handle && Context::alive(state)) {
+        end_context_locked(context);
+      }
+    }
+  }
+  for (const uint64_t context : contexts) streams_.end_owner(context);
+  events_.end_device(device);
   memory_.free_all(device);
+  MutexLock lock(mutex_);
+  ending_[device].store(false);
+  ending_[device].notify_all();
 }
 
 bool Devices::is_set(unsigned device) const {
@@ -69,8 +125,11 @@ bool Devices::has_default_context(unsigned device) const {
 }
 
 Result<ContextReference> Devices::create_context(unsigned device) {
-  MutexLock lock(mutex_);
-  return make_context_locked(device, ContextKind::kExplicit);
+  while (true) {
+    wait_while_ending(device);
+    MutexLock lock(mutex_);
+    if (!ending_[device].load()) return make_context_locked(device, ContextKind::kExplicit);
+  }
 }
 
 Result<ContextReference> Devices::make_context_locked(unsigned device, ContextKind kind) {
@@ -81,11 +140,19 @@ Result<ContextReference> Devices::make_context_locked(unsigned device, ContextKi
   context.device.store(device, std::memory_order_relaxed);
   context.kind = kind;
   context.options = {};
-  context.stream_limits = {};
   highest_context_ = std::max(highest_context_, *index + 1);
-  const uint32_t state = context.state.load(std::memory_order_relaxed) + 1;
-  context.state.store(state, std::memory_order_release);
-  return ContextReference{&context, state};
+  ContextReference made{&context, context.state.load(std::memory_order_relaxed) + 1, {}};
+  ScopeExit undo([&] { pool_.give_back(*index); });
+  US_TRY_ASSIGN(made.default_stream, streams_.create({.owner = made.handle(),
+                                                      .device = device,
+                                                      .priority = 0,
+                                                      .flags = 0,
+                                                      .is_default = true,
+                                                      .is_unattended = false}));
+  undo.dismiss();
+  context.default_stream = made.default_stream;
+  context.state.store(made.state, std::memory_order_release);
+  return made;
 }
 
 void Devices::end_context_locked(Context& context) {
@@ -96,52 +163,35 @@ void Devices::end_context_locked(Context& context) {
 
 Result<void> Devices::destroy_context(uint64_t handle) {
   US_TRY_ASSIGN(const ContextReference reference, find_context(handle));
-  MutexLock lock(mutex_);
-  if (!reference.valid()) {
-    return Error::format(ErrorCode::kRefused, "context 0x%" PRIx64 " was destroyed", handle);
+  {
+    MutexLock lock(mutex_);
+    if (reference.context->kind == ContextKind::kDefault) {
+      return Error::format(ErrorCode::kNoContext,
+                           "context 0x%" PRIx64 " is the default context of device %u", handle,
+                           reference.device());
+    }
   }
-  if (reference.context->kind == ContextKind::kDefault) {
-    return Error::format(ErrorCode::kNoContext,
-                         "context 0x%" PRIx64 " is the default context of device %u", handle,
-                         reference.device());
+  (void)streams_.synchronize_owner(handle);
+  {
+    MutexLock lock(mutex_);
+    if (!reference.valid()) return destroyed(handle);
+    end_context_locked(*reference.context);
   }
-  end_context_locked(*reference.context);
+  streams_.end_owner(handle);
   return {};
 }
 
 Result<ContextReference> Devices::find_context(uint64_t handle) {
   const HandleParts parts = HandleParts::split(handle);
-  if (parts.tag == HandleTag::kContext && pool_.exists(parts.index)) {
-    Context& context = pool_.at(parts.index);
-    const uint32_t state = context.state.load(std::memory_order_acquire);
-    if (Context::alive(state) && Context::generation(state) == parts.generation) {
-      return ContextReference{&context, state};
-    }
-    return Error::format(ErrorCode::kRefused, "context 0x%" PRIx64 " was destroyed", handle);
+  if (parts.tag != HandleTag::kContext || !pool_.exists(parts.index)) {
+    return Error::format(ErrorCode::kRefused, "context 0x%" PRIx64 " was never created", handle);
   }
-  return Error::format(ErrorCode::kRefused, "context 0x%" PRIx64 " was never created", handle);
-}
-
-uint64_t Devices::handle_of(const ContextReference& context) {
-  return HandleParts{HandleTag::kContext, Context::generation(context.state),
-                     context.context->index}
-      .pack();
-}
-
-uint64_t Devices::default_stream_of(const ContextReference& context) {
-  return HandleParts{HandleTag::kStream, Context::generation(context.state), context.context->index}
-      .pack();
-}
-
-Result<ContextReference> Devices::find_stream(uint64_t handle) {
-  HandleParts parts = HandleParts::split(handle);
-  if (parts.tag == HandleTag::kStream) {
-    parts.tag = HandleTag::kContext;
-    if (const Result<ContextReference> context = find_context(parts.pack()); context.ok()) {
-      return context.value();
-    }
-  }
-  return Error::format(ErrorCode::kInvalidHandle, "0x%" PRIx64 " is not a live stream", handle);
+  MutexLock lock(mutex_);
+  Context& context = pool_.at(parts.index);
+  const ContextReference found{&context, context.state.load(std::memory_order_relaxed),
+                               context.default_stream};
+  if (!Context::alive(found.state) || found.handle() != handle) return destroyed(handle);
+  return found;
 }
 
 void Devices::set_peer_access(unsigned device, unsigned peer, bool enabled) {
@@ -168,22 +218,6 @@ void Devices::set_core_limit(unsigned device, unsigned kind, uint32_t value) {
 void Devices::clear_core_limits(unsigned device) {
   MutexLock lock(mutex_);
   uses_[device].limits = {};
-}
-
-std::optional<uint32_t> Devices::stream_limit(const ContextReference& stream, unsigned kind) const {
-  MutexLock lock(mutex_);
-  if (!stream.valid()) return std::nullopt;
-  return stream.context->stream_limits[kind];
-}
-
-void Devices::set_stream_limit(const ContextReference& stream, unsigned kind, uint32_t value) {
-  MutexLock lock(mutex_);
-  if (stream.valid()) stream.context->stream_limits[kind] = value;
-}
-
-void Devices::clear_stream_limits(const ContextReference& stream) {
-  MutexLock lock(mutex_);
-  if (stream.valid()) stream.context->stream_limits = {};
 }
 
 std::optional<int64_t> Devices::option(const ContextReference& context, unsigned number) const {

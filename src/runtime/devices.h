@@ -6,8 +6,10 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "base/mutex.h"
 #include "base/result.h"
@@ -15,12 +17,15 @@
 #include "memory/device_memory.h"
 #include "memory/object_pool.h"
 #include "runtime/context.h"
+#include "stream/events.h"
+#include "stream/streams.h"
 
 namespace understudy {
 
 class Devices {
  public:
-  Devices(const Settings& settings, DeviceMemory& memory) : settings_(settings), memory_(memory) {}
+  Devices(const Settings& settings, DeviceMemory& memory, Streams& streams, Events& events)
+      : settings_(settings), memory_(memory), streams_(streams), events_(events) {}
 
   unsigned count() const { return settings_.devices; }
   // Refuses numbers that no device has. `name` is what the caller calls the number.
@@ -29,23 +34,21 @@ class Devices {
 
   // Counts one more use. Gives the default context, unless the product has none.
   Result<std::optional<ContextReference>> set(unsigned device);
-  // Counts one use less; at zero all contexts and allocations of the device end (DEV-11).
+  // Counts one use less; at zero all contexts, streams, events and allocations of the device end,
+  // after the tasks queued so far (DEV-07, DEV-11).
   Result<void> reset(unsigned device);
-  // The same whatever the count.
+  // The same whatever the count, and tasks that have not begun are dropped.
   Result<void> reset_at_once(unsigned device);
-  // Ends every use of every device.
+  // Ends every use of every device, in that way.
   void reset_all();
   bool is_set(unsigned device) const;
   bool has_default_context(unsigned device) const;
 
   Result<ContextReference> create_context(unsigned device);
+  // After the tasks of its streams.
   Result<void> destroy_context(uint64_t handle);
   // Refuses handles of contexts that ended or never were.
   Result<ContextReference> find_context(uint64_t handle);
-  static uint64_t handle_of(const ContextReference& context);
-  static uint64_t default_stream_of(const ContextReference& context);
-  // The context whose default stream this is.
-  Result<ContextReference> find_stream(uint64_t handle);
 
   void set_peer_access(unsigned device, unsigned peer, bool enabled);
   bool has_peer_access(unsigned device, unsigned peer) const;
@@ -53,9 +56,6 @@ class Devices {
   std::optional<uint32_t> core_limit(unsigned device, unsigned kind) const;
   void set_core_limit(unsigned device, unsigned kind, uint32_t value);
   void clear_core_limits(unsigned device);
-  std::optional<uint32_t> stream_limit(const ContextReference& stream, unsigned kind) const;
-  void set_stream_limit(const ContextReference& stream, unsigned kind, uint32_t value);
-  void clear_stream_limits(const ContextReference& stream);
 
   std::optional<int64_t> option(const ContextReference& context, unsigned number) const;
   void set_option(const ContextReference& context, unsigned number, int64_t value);
@@ -75,15 +75,24 @@ class Devices {
   Result<ContextReference> make_context_locked(unsigned device, ContextKind kind)
       US_REQUIRES(mutex_);
   void end_context_locked(Context& context) US_REQUIRES(mutex_);
-  void end_use_locked(unsigned device) US_REQUIRES(mutex_);
+  enum class Tasks : uint8_t { kFinish, kDrop };
+  // Ends everything of a device that the caller has marked as ending.
+  void end_use(unsigned device, Tasks tasks);
+  // The handles of the contexts of a device.
+  std::vector<uint64_t> contexts_of(unsigned device) const;
+  // While a device ends, nothing new begins on it.
+  void wait_while_ending(unsigned device) const { ending_[device].wait(true); }
   Error not_set(unsigned device) const;
 
   const Settings& settings_;
   DeviceMemory& memory_;
+  Streams& streams_;
+  Events& events_;
   ObjectPool<Context> pool_;
   mutable Mutex mutex_{LockRank::kDeviceUse};
   std::array<Use, kMaxDevices> uses_ US_GUARDED_BY(mutex_);
-  uint32_t highest_context_ US_GUARDED_BY(mutex_) = 0;  // one past the highest slot ever used
+  std::array<std::atomic<bool>, kMaxDevices> ending_{};  // changed under the lock
+  uint32_t highest_context_ US_GUARDED_BY(mutex_) = 0;   // one past the highest slot ever used
 };
 
 }  // namespace understudy

@@ -25,7 +25,9 @@ Runtime::Runtime(Settings settings)
       device_memory_(settings_, capacity_, storages_, physical_, space_),
       host_memory_(settings_, storages_, space_, device_memory_),
       transfer_(settings_, space_, storages_),
-      devices_(settings_, device_memory_) {}
+      streams_(settings_, transfer_, host_memory_),
+      events_(streams_),
+      devices_(settings_, device_memory_, streams_, events_) {}
 
 bool Runtime::platform_forked() { return platform::in_fork_child(); }
 
@@ -88,9 +90,9 @@ Result<ContextReference> Runtime::current_context() {
                        "the calling thread has no context; set a device or a context first");
 }
 
-Result<void> Runtime::wait_for_device() {
-  US_TRY(current_context());
-  return {};
+Result<void> Runtime::wait_for_device(Deadline deadline) {
+  US_TRY_ASSIGN(const ContextReference context, current_context());
+  return streams_.synchronize_owner(context.handle(), deadline);
 }
 
 void Runtime::apply(const InitOptions& options) {

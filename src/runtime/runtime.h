@@ -22,6 +22,8 @@
 #include "runtime/devices.h"
 #include "runtime/initialization.h"
 #include "runtime/thread_state.h"
+#include "stream/events.h"
+#include "stream/streams.h"
 
 namespace understudy {
 
@@ -50,6 +52,8 @@ class Runtime {
   DeviceMemory& device_memory() { return device_memory_; }
   HostMemory& host_memory() { return host_memory_; }
   Transfer& transfer() { return transfer_; }
+  Streams& streams() { return streams_; }
+  Events& events() { return events_; }
   Devices& devices() { return devices_; }
   Initialization& initialization() { return initialization_; }
 
@@ -61,9 +65,8 @@ class Runtime {
   }
   // The calling thread's context. Adopts the default device of aclInit where there is none.
   Result<ContextReference> current_context();
-  // Waits for the work of the calling thread's device. Nothing is ever pending yet but what a call
-  // finishes before it returns.
-  Result<void> wait_for_device();
+  // Waits for the tasks of the calling thread's context; the error of one that failed.
+  Result<void> wait_for_device(Deadline deadline = kNever);
 
   // The error texts of the process, where they are kept together (INIT-06).
   void add_error_text(std::string text);
@@ -88,6 +91,8 @@ class Runtime {
   DeviceMemory device_memory_;
   HostMemory host_memory_;
   Transfer transfer_;
+  Streams streams_;
+  Events events_;
   Devices devices_;
   Initialization initialization_;
   std::atomic<int64_t> default_device_{-1};  // -1: none

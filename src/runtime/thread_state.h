@@ -27,8 +27,7 @@ class ErrorTexts {
 
 struct ThreadState {
   ContextReference context;
-  // The stream whose limits this thread uses, by the context it is the default stream of.
-  ContextReference limits_stream;
+  StreamReference limits_stream;  // whose limits this thread uses
   int32_t last_error = 0;
   ErrorTexts texts;
   std::string returned_text;  // what aclGetRecentErrMsg last pointed to

@@ -8,8 +8,8 @@
 #include <string>
 
 #include "unit/expect_result.h"
-#include "unit/memory/memory_rig.h"
 #include "unit/run_on_threads.h"
+#include "unit/stream_rig.h"
 
 namespace understudy {
 namespace {
@@ -24,8 +24,8 @@ class DevicesTest : public testing::Test {
  protected:
   ContextReference set(unsigned device) { return *value_of(devices_.set(device)); }
 
-  MemoryRig rig_{settings_of("a2")};
-  Devices devices_{rig_.settings, rig_.device_memory};
+  StreamRig rig_{settings_of("a2")};
+  Devices devices_{rig_.memory.settings, rig_.memory.device_memory, rig_.streams, rig_.events};
 };
 
 TEST_F(DevicesTest, OnlyNumbersOfDevicesPass) {
@@ -42,7 +42,7 @@ TEST_F(DevicesTest, OnlyNumbersOfDevicesPass) {
 TEST_F(DevicesTest, EverySetGivesTheSameDefaultContextUntilTheLastReset) {
   const ContextReference first = set(1);
   const ContextReference second = set(1);
-  EXPECT_EQ(Devices::handle_of(first), Devices::handle_of(second));
+  EXPECT_EQ(first.handle(), second.handle());
   EXPECT_EQ(first.device(), 1u);
   EXPECT_TRUE(is_ok(devices_.reset(1)));
   EXPECT_TRUE(devices_.is_set(1));
@@ -79,8 +79,8 @@ TEST_F(DevicesTest, ResetEndsTheContextsOfItsDeviceAlone) {
 }
 
 TEST_F(DevicesTest, ProductWithoutDefaultContextGivesNone) {
-  MemoryRig rig(settings_of("ipv350"));
-  Devices devices(rig.settings, rig.device_memory);
+  StreamRig rig(settings_of("ipv350"));
+  Devices devices(rig.memory.settings, rig.memory.device_memory, rig.streams, rig.events);
   EXPECT_EQ(value_of(devices.set(0)).has_value(), false);
   EXPECT_TRUE(devices.is_set(0));
   EXPECT_FALSE(devices.has_default_context(0));
@@ -89,7 +89,7 @@ TEST_F(DevicesTest, ProductWithoutDefaultContextGivesNone) {
 
 TEST_F(DevicesTest, ContextIsFoundByItsHandleUntilItIsDestroyed) {
   const ContextReference context = value_of(devices_.create_context(2));
-  const uint64_t handle = Devices::handle_of(context);
+  const uint64_t handle = context.handle();
   EXPECT_EQ(value_of(devices_.find_context(handle)).context, context.context);
   EXPECT_EQ(context.device(), 2u);
   EXPECT_TRUE(is_ok(devices_.destroy_context(handle)));
@@ -100,11 +100,11 @@ TEST_F(DevicesTest, ContextIsFoundByItsHandleUntilItIsDestroyed) {
 
 TEST_F(DevicesTest, SlotThatIsUsedAgainDoesNotBringTheOldHandleBack) {
   const ContextReference old = value_of(devices_.create_context(0));
-  const uint64_t old_handle = Devices::handle_of(old);
+  const uint64_t old_handle = old.handle();
   ASSERT_TRUE(is_ok(devices_.destroy_context(old_handle)));
   const ContextReference fresh = value_of(devices_.create_context(1));
   ASSERT_EQ(fresh.context, old.context);
-  EXPECT_NE(Devices::handle_of(fresh), old_handle);
+  EXPECT_NE(fresh.handle(), old_handle);
   EXPECT_FALSE(old.valid());
   EXPECT_TRUE(fails_with(devices_.find_context(old_handle), ErrorCode::kRefused));
   EXPECT_TRUE(fails_with(devices_.destroy_context(old_handle), ErrorCode::kRefused));
@@ -112,7 +112,7 @@ TEST_F(DevicesTest, SlotThatIsUsedAgainDoesNotBringTheOldHandleBack) {
 }
 
 TEST_F(DevicesTest, InventedHandlesAreRefused) {
-  const uint64_t context = Devices::handle_of(set(0));
+  const uint64_t context = set(0).handle();
   const HandleParts parts = HandleParts::split(context);
   for (const uint64_t handle :
        {uint64_t{0}, uint64_t{1}, UINT64_MAX,
@@ -126,22 +126,20 @@ TEST_F(DevicesTest, InventedHandlesAreRefused) {
 
 TEST_F(DevicesTest, DefaultContextCannotBeDestroyed) {
   const ContextReference context = set(0);
-  EXPECT_TRUE(
-      fails_with(devices_.destroy_context(Devices::handle_of(context)), ErrorCode::kNoContext));
+  EXPECT_TRUE(fails_with(devices_.destroy_context(context.handle()), ErrorCode::kNoContext));
   EXPECT_TRUE(context.valid());
 }
 
 TEST_F(DevicesTest, DefaultStreamEndsWithItsContext) {
   const ContextReference context = value_of(devices_.create_context(0));
-  const uint64_t stream = Devices::default_stream_of(context);
-  EXPECT_NE(stream, Devices::handle_of(context));
-  EXPECT_EQ(value_of(devices_.find_stream(stream)).context, context.context);
+  const uint64_t stream = Streams::handle_of(context.default_stream);
+  EXPECT_NE(stream, context.handle());
+  EXPECT_EQ(value_of(rig_.streams.find(stream)).stream, context.default_stream.stream);
   // A context is no stream and a stream is no context.
-  EXPECT_TRUE(
-      fails_with(devices_.find_stream(Devices::handle_of(context)), ErrorCode::kInvalidHandle));
+  EXPECT_TRUE(fails_with(rig_.streams.find(context.handle()), ErrorCode::kInvalidHandle));
   EXPECT_TRUE(fails_with(devices_.find_context(stream), ErrorCode::kRefused));
-  ASSERT_TRUE(is_ok(devices_.destroy_context(Devices::handle_of(context))));
-  EXPECT_TRUE(fails_with(devices_.find_stream(stream), ErrorCode::kInvalidHandle));
+  ASSERT_TRUE(is_ok(devices_.destroy_context(context.handle())));
+  EXPECT_TRUE(fails_with(rig_.streams.find(stream), ErrorCode::kInvalidHandle));
 }
 
 TEST_F(DevicesTest, PeerAccessGoesOneWayAndEndsWithTheUse) {
@@ -174,20 +172,15 @@ TEST_F(DevicesTest, SettingsOfADeviceAreForgottenWithItsUse) {
 TEST_F(DevicesTest, SettingsOfAContextDoNotReachTheNextOneInItsSlot) {
   const ContextReference old = value_of(devices_.create_context(0));
   devices_.set_option(old, 1, 5);
-  devices_.set_stream_limit(old, 0, 6);
   EXPECT_EQ(devices_.option(old, 1), 5);
-  EXPECT_EQ(devices_.stream_limit(old, 0), 6u);
-  ASSERT_TRUE(is_ok(devices_.destroy_context(Devices::handle_of(old))));
+  ASSERT_TRUE(is_ok(devices_.destroy_context(old.handle())));
   EXPECT_EQ(devices_.option(old, 1), std::nullopt);
 
   const ContextReference fresh = value_of(devices_.create_context(0));
   ASSERT_EQ(fresh.context, old.context);
   EXPECT_EQ(devices_.option(fresh, 1), std::nullopt);
-  EXPECT_EQ(devices_.stream_limit(fresh, 0), std::nullopt);
   devices_.set_option(old, 1, 7);
-  devices_.set_stream_limit(old, 0, 8);
   EXPECT_EQ(devices_.option(fresh, 1), std::nullopt);
-  EXPECT_EQ(devices_.stream_limit(fresh, 0), std::nullopt);
 }
 
 TEST_F(DevicesTest, ThreadsGetContextsOfTheirOwn) {
@@ -195,7 +188,7 @@ TEST_F(DevicesTest, ThreadsGetContextsOfTheirOwn) {
   std::set<uint64_t> handles;
   run_on_threads(4, [&](int) {
     for (int i = 0; i < 100; ++i) {
-      const uint64_t handle = Devices::handle_of(value_of(devices_.create_context(0)));
+      const uint64_t handle = value_of(devices_.create_context(0)).handle();
       EXPECT_TRUE(is_ok(devices_.find_context(handle)));
       MutexLock lock(mutex);
       EXPECT_TRUE(handles.insert(handle).second);

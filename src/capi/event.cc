@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Events. Rules: EVENT, STREAM-14 to STREAM-17.
+#include <atomic>
+
+#include "acl/acl_rt.h"
+#include "capi/call.h"
+#include "capi/stream_argument.h"
+
+using namespace understudy;        // NOLINT: entry points of one chapter
+using namespace understudy::capi;  // NOLINT
+
+namespace {
+
+constexpr uint32_t kOrdinaryFlags =
+    ACL_EVENT_SYNC | ACL_EVENT_CAPTURE_STREAM_PROGRESS | ACL_EVENT_TIME_LINE;
+
+// Seconds that streams wait for events, unless a call says otherwise; 0: no limit (EVENT-18).
+std::atomic<uint32_t> wait_limit{0};
+
+Result<void> create(aclrtEvent* event, EventFamily family, uint32_t flags) {
+  US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
+  US_TRY_ASSIGN(const ContextReference context, runtime->current_context());
+  const bool classic = family == EventFamily::kClassic;
+  const bool ordinary = flags != 0 && (flags & ~kOrdinaryFlags) == 0;
+  const bool alone = classic ? flags == ACL_EVENT_EXTERNAL || flags == ACL_EVENT_DEVICE_USE_ONLY
+                             : flags == ACL_EVENT_IPC;
+  if (!ordinary && !alone) {
+    return Error::format(ErrorCode::kRefused, "flag is 0x%x, which is no kind of %s event", flags,
+                         classic ? "classic" : "Ex");
+  }
+  US_TRY_ASSIGN(
+      const EventReference created,
+      runtime->events().create({.device = context.device(),
+                                .family = flags == ACL_EVENT_IPC ? EventFamily::kIpc : family,
+                                .can_reset = classic && (flags & ACL_EVENT_SYNC) != 0,
+                                .has_time = (flags & ACL_EVENT_TIME_LINE) != 0}));
+  *event = handle_pointer(Events::handle_of(created));
+  return {};
+}
+
+Result<void> record(aclrtEvent event, aclrtStream stream) {
+  US_TRY_ASSIGN(const StreamCall call, stream_call(stream));
+  US_TRY_ASSIGN(const EventReference found, call.runtime->events().find(handle_number(event)));
+  return call.runtime->events().record(found, call.stream);
+}
+
+Result<void> let_wait(aclrtStream stream, aclrtEvent event, uint32_t limit_seconds) {
+  US_TRY_ASSIGN(const StreamCall call, stream_call(stream));
+  US_TRY_ASSIGN(const EventReference found, call.runtime->events().find(handle_number(event)));
+  return call.runtime->events().let_wait(call.stream, found, limit_seconds);
+}
+
+Result<void> check_external_flag(uint32_t flag) {
+  if (flag <= ACL_EVENT_WAIT_EXTERNAL) return {};
+  return invalid_argument("flag is %u and must be 0 or 1", flag);
+}
+
+Result<EventCall> classic_event(aclrtEvent event) {
+  US_TRY_ASSIGN(const EventCall call, event_call(event));
+  if (call.event.event->family.load() == EventFamily::kClassic) return call;
+  return Error::format(ErrorCode::kNotSupported, "event %p is not a classic event", event);
+}
+
+bool is_reached(const Event& event, const std::optional<bool>& status) {
+  // Never recorded: an Ex event is complete, a classic one is not (EVENT-12).
+  return status.value_or(event.family.load() != EventFamily::kClassic);
+}
+
+}  // namespace
+
+aclError aclrtCreateEvent(aclrtEvent* event) {
+  return guarded(__func__, [&]() -> Result<void> {
+    US_TRY(require_pointer(event, "event"));
+    return create(event, EventFamily::kClassic, kOrdinaryFlags);
+  });
+}
+
+aclError aclrtCreateEventWithFlag(aclrtEvent* event, uint32_t flag) {
+  return guarded(__func__, [&]() -> Result<void> {
+    US_TRY(require_pointer(event, "event"));
+    return create(event, EventFamily::kClassic, flag);
+  });
+}
+
+aclError aclrtCreateEventExWithFlag(aclrtEvent* event, uint32_t flag) {
+  return guarded(__func__, [&]() -> Result<void> {
+    US_TRY(require_pointer(event, "event"));
+    return create(event, EventFamily::kEx, flag);
+  });
+}
+
+aclError aclrtDestroyEvent(aclrtEvent event) {
+  return guarded(__func__, [&]() -> Result<void> {
+    US_TRY(require_pointer(event, "event"));
+    US_TRY_ASSIGN(const EventCall call, event_call(event));
+    return call.runtime->events().destroy(call.event);
+  });
+}
+
+aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream) {
+  return guarded(__func__, [&]() -> Result<void> {
+    US_TRY(require_pointer(event, "event"));
+    return record(event, stream);
+  });
+}
+
+aclError aclrtRecordEventWithFlag(aclrtEvent event, aclrtStream stream, uint32_t flag) {
+  return guarded(__func__, [&]() -> Result<void> {
+    US_TRY(require_pointer(event, "event"));
+    US_TRY(check_external_flag(flag));
+    return record(event, stream);
+  });
+}
+
+aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream) {
+  return guarded(__func__, [&]() -> Result<void> {
+    US_TRY(require_pointer(event, "event"));
+    US_TRY_ASSIGN(const StreamCall call, stream_call(stream));
+    US_TRY_ASSIGN(const EventReference found, call.runtime->events().find(handle_number(event)));
+    return call.runtime->events().reset(found, call.stream);
+  });
+}
+
+aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event) {
+  return guarded(__func__, [&]() -> Result<void> {
+    US_TRY(require_pointer(event, "event"));
+    return let_wait(stream, event, wait_limit.load(std::memory_order_relaxed));
+  });
+}
+
+aclError aclrtStreamWaitEventWithTimeout(aclrtStream stream, aclrtEvent event, int32_t timeout) {
+  return guarded(__func__, [&]() -> Result<void> {
+    US_TRY(require_pointer(event, "event"));
+    if (timeout < 0) {
+      return Error::format(ErrorCode::kRefused, "timeout is %d and must not be negative", timeout);
+    }
+    return let_wait(stream, event, static_cast<uint32_t>(timeout));
+  });
+}
+
+aclError aclrtStreamWaitEventWithFlag(aclrtStream stream, aclrtEvent event, uint32_t timeout,
+                                      uint32_t flag) {
+  return guarded(__func__, [&]() -> Result<void> {
+    US_TRY(require_pointer(event, "event"));
+    US_TRY(check_external_flag(flag));
+    return let_wait(stream, event, timeout);
+  });
+}
+
+aclError aclrtSetOpWaitTimeout(uint32_t timeout) {
+  return guarded(__func__, [&]() -> Result<void> {
+    wait_limit.store(timeout, std::memory_order_relaxed);
+    return {};
+  });
+}
+
+aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus* status) {
+  return guarded(__func__, [&]() -> Result<void> {
+    US_TRY(require_pointer(event, "event"));
+    US_TRY(require_pointer(status, "status"));
+    US_TRY_ASSIGN(const EventCall call, event_call(event));
+    US_TRY_ASSIGN(const std::optional<bool> reached, call.runtime->events().status(call.event));
+    *status = is_reached(*call.event.event, reached) ? ACL_EVENT_RECORDED_STATUS_COMPLETE
+                                                     : ACL_EVENT_RECORDED_STATUS_NOT_READY;
+    return {};
+  });
+}
+
+aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus* status) {
+  return guarded(__func__, [&]() -> Result<void> {
+    US_TRY(require_pointer(event, "event"));
+    US_TRY(require_pointer(status, "status"));
+    US_TRY_ASSIGN(const EventCall call, classic_event(event));
+    US_TRY_ASSIGN(const std::optional<bool> reached, call.runtime->events().status(call.event));
+    *status = is_reached(*call.event.event, reached) ? ACL_EVENT_STATUS_COMPLETE
+                                                     : ACL_EVENT_STATUS_NOT_READY;
+    return {};
+  });
+}
+
+aclError aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitStatus* status) {
+  return guarded(__func__, [&]() -> Result<void> {
+    US_TRY(require_pointer(event, "event"));
+    US_TRY(require_pointer(status, "status"));
+    US_TRY_ASSIGN(const EventCall call, classic_event(event));
+    US_TRY_ASSIGN(const bool over, call.runtime->events().waits_are_over(call.event));
+    *status = over ? ACL_EVENT_WAIT_STATUS_COMPLETE : ACL_EVENT_WAIT_STATUS_NOT_READY;
+    return {};
+  });
+}
+
+aclError aclrtSynchronizeEvent(aclrtEvent event) {
+  return guarded(__func__, [&]() -> Result<void> {
+    US_TRY(require_pointer(event, "event"));
+    US_TRY_ASSIGN(const EventCall call, event_call(event));
+    return call.runtime->events().synchronize(call.event);
+  });
+}
+
+aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t timeout) {
+  return guarded(__func__, [&]() -> Result<void> {
+    if (timeout < -1) US_TRY(deadline_from(timeout));  // before all else (EVENT-15)
+    US_TRY(require_pointer(event, "event"));
+    US_TRY_ASSIGN(const Deadline deadline, deadline_from(timeout));
+    US_TRY_ASSIGN(const EventCall call, event_call(event));
+    return call.runtime->events().synchronize(call.event, deadline);
+  });
+}
+
+aclError aclrtEventElapsedTime(float* ms, aclrtEvent startEvent, aclrtEvent endEvent) {
+  return guarded(__func__, [&]() -> Result<void> {
+    US_TRY(require_pointer(ms, "ms"));
+    US_TRY(require_pointer(startEvent, "startEvent"));
+    US_TRY(require_pointer(endEvent, "endEvent"));
+    US_TRY_ASSIGN(const EventCall first, event_call(startEvent));
+    US_TRY_ASSIGN(const EventCall second, event_call(endEvent));
+    US_TRY_ASSIGN(const Clock::time_point start, first.runtime->events().time(first.event));
+    US_TRY_ASSIGN(const Clock::time_point end, second.runtime->events().time(second.event));
+    if (end < start) {
+      return Error::format(ErrorCode::kTimesReversed, "endEvent was reached before startEvent");
+    }
+    *ms = std::chrono::duration<float, std::milli>(end - start).count();
+    return {};
+  });
+}
+
+aclError aclrtEventGetTimestamp(aclrtEvent event, uint64_t* timestamp) {
+  return guarded(__func__, [&]() -> Result<void> {
+    US_TRY(require_pointer(event, "event"));
+    US_TRY(require_pointer(timestamp, "timestamp"));
+    US_TRY_ASSIGN(const EventCall call, event_call(event));
+    US_TRY_ASSIGN(const Clock::time_point time, call.runtime->events().time(call.event));
+    const auto since_boot =
+        std::chrono::duration_cast<std::chrono::microseconds>(time.time_since_epoch());
+    *timestamp = static_cast<uint64_t>(since_boot.count());
+    return {};
+  });
+}
+
+aclError aclrtGetEventId(aclrtEvent event, uint32_t* eventId) {
+  return guarded(__func__, [&]() -> Result<void> {
+    US_TRY(require_pointer(event, "event"));
+    US_TRY(require_pointer(eventId, "eventId"));
+    US_TRY_ASSIGN(const EventCall call, event_call(event));
+    *eventId = call.event.event->index;
+    return {};
+  });
+}
+
+aclError aclrtGetEventAvailNum(uint32_t* eventCount) {
+  return guarded(__func__, [&]() -> Result<void> {
+    US_TRY(require_pointer(eventCount, "eventCount"));
+    US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
+    US_TRY_ASSIGN(const ContextReference context, runtime->current_context());
+    *eventCount = runtime->events().available(context.device());
+    return {};
+  });
+}

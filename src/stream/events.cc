@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stream/events.h"
+
+#include <cinttypes>
+
+namespace understudy {
+
+namespace {
+
+Error not_an_event(uint64_t handle) {
+  return Error::format(ErrorCode::kInvalidHandle, "0x%" PRIx64 " is not a live event", handle);
+}
+
+Error was_destroyed(const EventReference& reference) {
+  return not_an_event(Events::handle_of(reference));
+}
+
+// Under the event's lock.
+bool is_same(const EventReference& reference) {
+  return reference.event->state.load() == reference.state;
+}
+
+}  // namespace
+
+Result<EventReference> Events::create(const EventDescription& description) {
+  std::atomic<uint32_t>& created = created_[description.device];
+  if (created.fetch_add(1) >= kMostEvents) {
+    created.fetch_sub(1);
+    return Error::format(ErrorCode::kOutOfEvents, "device %u has %u events, which is all it can",
+                         description.device, kMostEvents);
+  }
+  const std::optional<uint32_t> index = pool_.take();
+  if (!index) {
+    created.fetch_sub(1);
+    return out_of_numbers("event");
+  }
+  Event& event = pool_.at(*index);
+  event.index = *index;
+  event.device.store(description.device);
+  event.family.store(description.family);
+  event.can_reset.store(description.can_reset);
+  event.has_time.store(description.has_time);
+  event.queued_waits.store(0);
+  MutexLock lock(event.mutex);
+  event.record.reset();
+  const uint32_t state = event.state.load() + 1;
+  event.state.store(state, std::memory_order_release);
+  return EventReference{&event, state};
+}
+
+Result<EventReference> Events::find(uint64_t handle) {
+  const HandleParts parts = HandleParts::split(handle);
+  if (parts.tag == HandleTag::kEvent && pool_.exists(parts.index)) {
+    Event& event = pool_.at(parts.index);
+    const uint32_t state = event.state.load(std::memory_order_acquire);
+    if (Event::alive(state) && Event::generation(state) == parts.generation) {
+      return EventReference{&event, state};
+    }
+  }
+  return not_an_event(handle);
+}
+
+uint64_t Events::handle_of(const EventReference& event) {
+  return HandleParts{HandleTag::kEvent, Event::generation(event.state), event.event->index}.pack();
+}
+
+unsigned Events::available(unsigned device) const { return kMostEvents - created_[device].load(); }
+
+Result<void> Events::destroy(const EventReference& reference) {
+  Event& event = *reference.event;
+  {
+    MutexLock lock(event.mutex);
+    if (!is_same(reference)) return was_destroyed(reference);
+    event.state.store(reference.state + 1);
+  }
+  streams_.waiting().note_event(event);
+  created_[event.device.load()].fetch_sub(1);
+  // A slot whose generations are used up is not used again: an ancient handle would fit it.
+  if (Event::generation(reference.state + 1) != 0) pool_.give_back(event.index);
+  return {};
+}
+
+void Events::end_device(unsigned device) {
+  pool_.for_each([&](Event& event) {
+    const uint32_t state = event.state.load(std::memory_order_acquire);
+    if (!Event::alive(state) || event.device.load() != device) return;
+    (void)destroy({&event, state});  // unless another thread does just now
+  });
+}
+
+Result<void> Events::record(const EventReference& reference, const StreamReference& stream) {
+  Event& event = *reference.event;
+  US_TRY(streams_.prepare(stream));
+  {
+    MutexLock lock(event.mutex);
+    if (!is_same(reference)) return was_destroyed(reference);
+    Task task(TaskKind::kRecord, stream.stream->device.load(std::memory_order_relaxed));
+    const uint64_t sequence = event.sequence.load(std::memory_order_relaxed) + 1;
+    task.moment = {&event, reference.state, sequence};
+    US_TRY_ASSIGN(const uint64_t position, streams_.submit_prepared(stream, task));
+    event.record = Record{stream.stream, position};
+    event.sequence.store(sequence);
+  }
+  streams_.waiting().note_event(event);
+  return {};
+}
+
+Result<void> Events::reset(const EventReference& reference, const StreamReference& stream) {
+  Event& event = *reference.event;
+  if (!event.can_reset.load()) {
+    return Error::format(ErrorCode::kNotSupported, "event %u cannot be reset", event.index);
+  }
+  US_TRY(streams_.prepare(stream));
+  MutexLock lock(event.mutex);
+  if (!is_same(reference)) return was_destroyed(reference);
+  Task task(TaskKind::kResetEvent, stream.stream->device.load(std::memory_order_relaxed));
+  task.moment = {&event, reference.state, event.sequence.load()};
+  US_TRY(streams_.submit_prepared(stream, task));
+  return {};
+}
+
+Result<void> Events::let_wait(const StreamReference& stream, const EventReference& reference,
+                              uint32_t limit_seconds) {
+  Event& event = *reference.event;
+  US_TRY(streams_.prepare(stream));
+  MutexLock lock(event.mutex);
+  if (!is_same(reference)) return was_destroyed(reference);
+  const bool classic = event.family.load() == EventFamily::kClassic;
+  Task task(TaskKind::kWaitForRecord, stream.stream->device.load(std::memory_order_relaxed));
+  task.wait = {.stream = nullptr,
+               .position = 0,
+               .moment = {&event, reference.state, event.sequence.load()},
+               .limit_seconds = limit_seconds,
+               .is_counted = classic,
+               .has_begun = false,
+               .deadline = kNever};
+  if (event.record) {
+    const auto [on, position] = *event.record;
+    // Tasks of the stream itself come one after the other anyway.
+    if (on == stream.stream || on->is_done(position)) return {};
+    task.wait.stream = on;
+    task.wait.position = position;
+  } else if (!classic) {
+    return {};
+  } else if (!event.can_reset.load()) {
+    return Error::format(ErrorCode::kRefused,
+                         "event %u was never recorded and has no SYNC flag, so nobody can wait for "
+                         "it",
+                         event.index);
+  }
+  if (classic) event.queued_waits.fetch_add(1);
+  const Result<uint64_t> submitted = streams_.submit_prepared(stream, task);
+  if (submitted.ok()) return {};
+  if (classic) event.queued_waits.fetch_sub(1);
+  return submitted.error();
+}
+
+Result<std::optional<Record>> Events::latest(const EventReference& reference) {
+  MutexLock lock(reference.event->mutex);
+  if (!is_same(reference)) return was_destroyed(reference);
+  return reference.event->record;
+}
+
+Result<std::optional<bool>> Events::status(const EventReference& reference) {
+  US_TRY_ASSIGN(const std::optional<Record> record, latest(reference));
+  if (!record) return std::optional<bool>();
+  return std::optional(record->stream->is_done(record->position));
+}
+
+Result<bool> Events::waits_are_over(const EventReference& reference) {
+  MutexLock lock(reference.event->mutex);
+  if (!is_same(reference)) return was_destroyed(reference);
+  return reference.event->queued_waits.load() == 0;
+}
+
+Result<void> Events::synchronize(const EventReference& reference, Deadline deadline) {
+  US_TRY_ASSIGN(const std::optional<Record> record, latest(reference));
+  if (!record || streams_.wait_until(*record->stream, record->position, deadline)) return {};
+  return Error::format(ErrorCode::kEventTimeout, "event %u was not reached at the time limit",
+                       reference.event->index);
+}
+
+Result<Clock::time_point> Events::time(const EventReference& reference) {
+  Event& event = *reference.event;
+  MutexLock lock(event.mutex);
+  if (!is_same(reference)) return was_destroyed(reference);
+  if (!event.has_time.load()) {
+    return Error::format(ErrorCode::kNoTimestamp, "event %u was created without TIME_LINE",
+                         event.index);
+  }
+  if (!event.record) {
+    return Error::format(ErrorCode::kNeverRecorded, "event %u was never recorded", event.index);
+  }
+  if (!event.record->stream->is_done(event.record->position) ||
+      event.time_sequence != event.sequence.load()) {
+    return Error::format(ErrorCode::kNoTimestamp, "event %u is not reached yet", event.index);
+  }
+  return event.time;
+}
+
+}  // namespace understudy

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stream/reports.h"
+
+#include <algorithm>
+#include <cinttypes>
+
+#include "platform/futex.h"
+#include "stream/task_failure.h"
+
+namespace understudy {
+
+namespace {
+
+Error has_host_functions(const Stream& stream) {
+  return Error::format(ErrorCode::kStreamSubscription,
+                       "stream %u has host functions, which need no subscribed thread",
+                       stream.index);
+}
+
+Error not_subscribed(ErrorCode code, const Stream& stream) {
+  return Error::format(code, "no thread is subscribed to stream %u", stream.index);
+}
+
+Error thread_not_subscribed(uint64_t thread) {
+  return Error::format(ErrorCode::kThreadSubscription,
+                       "thread 0x%" PRIx64 " is not subscribed to any stream", thread);
+}
+
+void ring(ReportQueue& queue) {
+  queue.word.fetch_add(1);
+  platform::wake_all(queue.word);
+}
+
+}  // namespace
+
+Result<void> Reports::subscribe(Stream& stream, uint64_t thread) {
+  MutexLock lock(mutex_);
+  if (stream.had_host_functions) return has_host_functions(stream);
+  if (stream.reports != nullptr) {
+    return Error::format(ErrorCode::kStreamSubscription,
+                         "a thread is subscribed to stream %u already", stream.index);
+  }
+  std::shared_ptr<ReportQueue>& queue = by_thread_[thread];
+  if (queue == nullptr) {
+    queue = std::make_shared<ReportQueue>();
+    queue->device = stream.device.load();
+  } else if (queue->device != stream.device.load()) {
+    return Error::format(ErrorCode::kThreadSubscription,
+                         "thread 0x%" PRIx64 " serves streams of device %u, not of device %u",
+                         thread, queue->device, stream.device.load());
+  }
+  ++queue->streams;
+  stream.reports = queue;
+  return {};
+}
+
+Result<void> Reports::unsubscribe(Stream& stream, uint64_t thread) {
+  uint64_t dropped = 0;
+  {
+    MutexLock lock(mutex_);
+    if (stream.had_host_functions) return has_host_functions(stream);
+    if (stream.reports == nullptr) return not_subscribed(ErrorCode::kStreamSubscription, stream);
+    const auto found = by_thread_.find(thread);
+    if (found == by_thread_.end() || found->second != stream.reports) {
+      return Error::format(ErrorCode::kThreadSubscription,
+                           "another thread than 0x%" PRIx64 " is subscribed to stream %u", thread,
+                           stream.index);
+    }
+    dropped = drop_reports_locked(stream);
+    leave_locked(stream);
+  }
+  if (dropped > 0) {
+    note_failure(stream,
+                 Error::format(ErrorCode::kNoCallbackThread,
+                               "the thread of stream %u unsubscribed before its callbacks ran",
+                               stream.index),
+                 FailureLife::kUntilTaken);
+    answer({&stream, dropped, {}});
+  }
+  return {};
+}
+
+uint64_t Reports::drop_reports_locked(Stream& stream) {
+  uint64_t last = 0;
+  if (stream.reports == nullptr) return last;
+  std::erase_if(stream.reports->reports, [&](const Report& report) {
+    if (report.stream != &stream) return false;
+    last = std::max(last, report.position);
+    return true;
+  });
+  return last;
+}
+
+void Reports::leave_locked(Stream& stream) {
+  const std::shared_ptr<ReportQueue> queue = std::move(stream.reports);
+  stream.reports = nullptr;
+  if (queue == nullptr || --queue->streams > 0) return;
+  std::erase_if(by_thread_, [&](const auto& entry) { return entry.second == queue; });
+  ring(*queue);  // whoever waits for reports finds that there will be none
+}
+
+Result<void> Reports::check_subscribed(Stream& stream) {
+  MutexLock lock(mutex_);
+  if (stream.had_host_functions) return has_host_functions(stream);
+  if (stream.reports == nullptr) return not_subscribed(ErrorCode::kNoCallbackThread, stream);
+  return {};
+}
+
+Result<void> Reports::claim_for_host_functions(Stream& stream) {
+  MutexLock lock(mutex_);
+  if (stream.reports != nullptr) {
+    return Error::format(ErrorCode::kStreamSubscription,
+                         "a thread is subscribed to stream %u, which can have no host functions",
+                         stream.index);
+  }
+  stream.had_host_functions = true;
+  return {};
+}
+
+bool Reports::send(Stream& stream, uint64_t position, const UserFunction& callback) {
+  MutexLock lock(mutex_);
+  if (stream.reports == nullptr) return false;
+  stream.reports->reports.push_back({&stream, position, callback});
+  ring(*stream.reports);
+  return true;
+}
+
+Result<Report> Reports::take(uint64_t thread, Deadline deadline) {
+  while (true) {
+    std::shared_ptr<ReportQueue> queue;
+    uint32_t word = 0;
+    {
+      MutexLock lock(mutex_);
+      const auto found = by_thread_.find(thread);
+      if (found == by_thread_.end()) return thread_not_subscribed(thread);
+      queue = found->second;
+      if (!queue->reports.empty()) {
+        const Report report = queue->reports.front();
+        queue->reports.pop_front();
+        return report;
+      }
+      word = queue->word.load();
+    }
+    if (has_passed(deadline)) {
+      return Error::format(ErrorCode::kReportTimeout, "no callback arrived in time");
+    }
+    platform::sleep_on(queue->word, word, deadline);
+  }
+}
+
+void Reports::answer(const Report& report) {
+  Stream& stream = *report.stream;
+  uint64_t known = stream.answered.load();
+  while (known < report.position &&
+         !stream.answered.compare_exchange_weak(known, report.position)) {
+  }
+  waiting_.wake(stream);
+}
+
+void Reports::forget(Stream& stream) {
+  MutexLock lock(mutex_);
+  drop_reports_locked(stream);
+}
+
+void Reports::end(Stream& stream) {
+  MutexLock lock(mutex_);
+  drop_reports_locked(stream);
+  leave_locked(stream);
+  stream.had_host_functions = false;
+}
+
+}  // namespace understudy

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Callbacks that run on threads of the program: a thread subscribes to streams, streams send it
+// reports, and the thread takes them one at a time. A stream has either a subscribed thread or
+// host functions, which run on threads of the library. Rules: CB.
+// Any thread may call anything.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+
+#include "base/deadline.h"
+#include "base/mutex.h"
+#include "base/result.h"
+#include "stream/stream.h"
+#include "stream/waiting.h"
+
+namespace understudy {
+
+struct Report {
+  Stream* stream = nullptr;
+  uint64_t position = 0;
+  UserFunction callback{};
+};
+
+// What one thread is to run. Under the lock of Reports but for the word it sleeps on.
+struct ReportQueue {
+  unsigned device = 0;
+  unsigned streams = 0;  // that it serves
+  std::deque<Report> reports;
+  std::atomic<uint32_t> word{0};
+};
+
+class Reports {
+ public:
+  explicit Reports(Waiting& waiting) : waiting_(waiting) {}
+
+  Result<void> subscribe(Stream& stream, uint64_t thread);
+  // Callbacks that have not begun are dropped, and the stream hears of it.
+  Result<void> unsubscribe(Stream& stream, uint64_t thread);
+  // Refuses a stream that has no subscribed thread.
+  Result<void> check_subscribed(Stream& stream);
+  // Makes it a stream of host functions from now on.
+  Result<void> claim_for_host_functions(Stream& stream);
+
+  // Sends a callback out. False if nobody is subscribed.
+  bool send(Stream& stream, uint64_t position, const UserFunction& callback);
+  // The next report for a thread.
+  Result<Report> take(uint64_t thread, Deadline deadline);
+  // The callback has run.
+  void answer(const Report& report);
+  // Drops reports of a stream whose tasks are dropped, or that ends.
+  void forget(Stream& stream);
+  void end(Stream& stream);
+
+ private:
+  // Takes the stream from its thread.
+  void leave_locked(Stream& stream) US_REQUIRES(mutex_);
+  // Returns the position of the last one that was dropped, 0 if there was none.
+  uint64_t drop_reports_locked(Stream& stream) US_REQUIRES(mutex_);
+
+  Waiting& waiting_;
+  Mutex mutex_{LockRank::kReports};
+  std::map<uint64_t, std::shared_ptr<ReportQueue>> by_thread_ US_GUARDED_BY(mutex_);
+};
+
+}  // namespace understudy

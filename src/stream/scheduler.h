@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which streams have work, and the threads that do it. There are about as many workers as
+// processors, however many streams there are; workers inside functions of the program do not
+// count, so that one that blocks holds up nobody else. A worker that runs out of work looks out
+// for more for some microseconds and then sleeps; on one processor it sleeps at once.
+// Any thread may call anything.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+#include "base/deadline.h"
+#include "base/mutex.h"
+#include "base/result.h"
+#include "stream/stream.h"
+
+namespace understudy {
+
+// How the owner of a stream came to an end.
+enum class RunEnd : uint8_t {
+  kEmpty,     // no task is left
+  kReached,   // it got as far as was asked for
+  kTurnOver,  // others may want the thread
+  kForOther,  // the task in front is for a worker
+  kParked,    // the stream has no owner any more
+};
+
+// What a worker does. Called without a lock.
+class WorkerClient {
+ public:
+  // Runs tasks of a stream that the caller owns.
+  virtual RunEnd run(Stream& stream) = 0;
+  // Gives the slot of a destroyed stream back, unless someone owns it.
+  virtual void recycle(Stream& stream) = 0;
+  // When the next parked stream wants to be woken, and does that for all whose time has come.
+  virtual Deadline next_wake() const = 0;
+  virtual void wake_due() = 0;
+
+ protected:
+  ~WorkerClient() = default;
+};
+
+class Scheduler {
+ public:
+  explicit Scheduler(WorkerClient& client);
+  // Ends the workers. REQUIRES: no stream has work.
+  ~Scheduler();
+
+  // Makes sure that there is a worker.
+  Result<void> start() {
+    if (has_started_.load(std::memory_order_acquire)) [[likely]]
+      return {};
+    return start_first_worker();
+  }
+
+  // A stream that was idle has tasks: to be called after each that was added.
+  void offer(Stream& stream) {
+    if (stream.run_state.load() == RunState::kIdle) offer_idle(stream);
+  }
+  // A parked stream may go on.
+  void resume(Stream& stream);
+  // The caller owns the stream and wants others to go on with it.
+  enum class Successor : uint8_t { kAnyone, kWorker };
+  void hand_over(Stream& stream, Successor successor);
+  // Makes the caller, a thread that waits, the owner of a stream that is ready.
+  bool try_claim(Stream& stream);
+  // Makes the caller the owner of a stream that is idle or ready.
+  bool try_own(Stream& stream);
+  // The owner is done. False if tasks came meanwhile: then it is still the owner.
+  bool release(Stream& stream);
+
+  // A worker must find out when to wake up.
+  void poke();
+  // The calling worker enters and leaves a function of the program.
+  void begin_user_code();
+  void end_user_code();
+
+  // How long it is worth looking out for something before sleeping; zero on one processor.
+  Clock::duration patience() const { return patience_; }
+
+ private:
+  static void work(void* scheduler);
+  Result<void> start_first_worker();
+  void offer_idle(Stream& stream);
+  // What a worker saw last: if there was some work, there may soon be more.
+  enum class Seen : uint8_t { kNothing, kSome };
+  // The next stream to run; null if the worker is to end.
+  Stream* next_stream(Seen seen);
+  Seen serve(Stream& stream);
+  // Looks out for new tasks of a stream that the caller owns. False if there are none, or others
+  // have some.
+  bool linger(Stream& stream);
+  // Looks out for a stream that is ready.
+  void look_out();
+  // False if the worker is not needed any more.
+  bool sleep();
+
+  void push_locked(Stream& stream) US_REQUIRES(mutex_);
+  Stream* pop_locked() US_REQUIRES(mutex_);
+  void unlink_locked(Stream& stream) US_REQUIRES(mutex_);
+  // What to do, after the lock, so that someone takes up what is ready.
+  enum class Call : uint8_t { kNobody, kSleeper, kNewWorker };
+  Call call_locked() US_REQUIRES(mutex_);
+  void answer(Call call) US_EXCLUDES(mutex_);
+
+  struct List {
+    Stream* first = nullptr;
+    Stream* last = nullptr;
+  };
+
+  WorkerClient& client_;
+  const unsigned most_workers_;
+  const Clock::duration patience_;
+  std::atomic<bool> has_started_{false};
+  alignas(64) std::atomic<uint32_t> ready_{0};  // changed under the lock
+  std::atomic<uint32_t> sleep_word_{0};
+  Mutex mutex_{LockRank::kScheduler};
+  std::array<List, kPriorities> lists_ US_GUARDED_BY(mutex_);
+  unsigned workers_ US_GUARDED_BY(mutex_) = 0;
+  unsigned in_user_code_ US_GUARDED_BY(mutex_) = 0;
+  unsigned looking_out_ US_GUARDED_BY(mutex_) = 0;
+  unsigned sleeping_ US_GUARDED_BY(mutex_) = 0;
+  unsigned called_ US_GUARDED_BY(mutex_) = 0;  // sleepers that were woken and are not up yet
+  bool ending_ US_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace understudy

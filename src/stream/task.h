@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A task: one thing that a stream does, as plain data of one cache line. Tasks hold addresses and
+// numbers, never memory: what they name is looked up when they run.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+#include <vector>
+
+#include "base/deadline.h"
+#include "base/virtual_range.h"
+#include "memory/transfer.h"
+
+namespace understudy {
+
+struct Event;
+struct Stream;
+
+enum class TaskKind : uint8_t {
+  kCopy,
+  kCopyRows,
+  kCopyList,
+  kCopyCaptured,  // of bytes that were put aside when the task was queued
+  kSet,
+  kSetWords,
+  kWriteValue,
+  kWaitForValue,
+  kRecord,
+  kWaitForRecord,
+  kResetEvent,
+  kHostFunction,
+  kReport,  // a callback for a subscribed thread
+};
+
+// Which side of a copy is page-locked memory of the host. It must still be when the task runs.
+enum class HostSide : uint8_t { kNone, kSource, kTarget };
+
+struct Copy {
+  VirtualAddress to = 0;
+  VirtualAddress from = 0;
+  uint64_t count = 0;
+};
+
+// Several copies in one task.
+struct ListedCopy {
+  Copy copy;
+  HostSide host_side = HostSide::kNone;
+};
+using CopyList = std::vector<ListedCopy>;
+
+struct CapturedCopy {
+  VirtualAddress to;
+  uint8_t* bytes;  // freed with the task
+  uint64_t count;
+};
+
+struct Fill {
+  VirtualAddress to;
+  uint64_t count;  // bytes or words
+  uint32_t value;
+};
+
+// When 64 bits of memory, a, let a stream go on.
+enum class ValueCondition : uint8_t {
+  kAtLeast,    // a - value >= 0, as signed numbers
+  kEqual,      // a == value
+  kAnyBitSet,  // (a & value) != 0
+  kAnyBitOff,  // ~(a | value) != 0
+};
+
+struct ValueTask {
+  VirtualAddress address;
+  uint64_t value;
+  ValueCondition condition;
+  uint32_t looks;  // how often it was looked at in vain
+};
+
+// An event as it was at one record: `state` tells whether it is still the same event.
+struct EventMoment {
+  Event* event;
+  uint32_t state;
+  uint64_t sequence;
+};
+
+// Waits until `stream` has done the task at `position`; or, if there is no stream, until the event
+// is recorded once more than it was.
+struct WaitTask {
+  Stream* stream;
+  uint64_t position;
+  EventMoment moment;
+  uint32_t limit_seconds;  // 0: none
+  bool is_counted;         // the event counts it as a wait that is not over
+  bool has_begun;          // then `deadline` is known
+  Deadline deadline;
+};
+
+struct UserFunction {
+  void (*function)(void*);
+  void* argument;
+  bool blocks;  // later tasks wait for it
+};
+
+struct Task {
+  TaskKind kind = TaskKind::kSet;
+  uint8_t device = 0;  // on whose behalf
+  HostSide host_side = HostSide::kNone;
+  uint32_t submitter = 0;  // number of the thread, for whoever asks after a failure
+  union {
+    Copy copy;
+    PlaneCopy rows;
+    CopyList* list;  // deleted with the task
+    CapturedCopy captured;
+    Fill fill;
+    ValueTask value;
+    EventMoment moment;
+    WaitTask wait;
+    UserFunction user;
+  };
+
+  Task() : fill{} {}
+  Task(TaskKind what, unsigned on_device)
+      : kind(what), device(static_cast<uint8_t>(on_device)), fill{} {}
+};
+static_assert(sizeof(Task) == 64 && std::is_trivially_copyable_v<Task>);
+
+// Frees what a task owns, whether it ran or not.
+inline void release_payload(Task& task) {
+  if (task.kind == TaskKind::kCopyList) delete task.list;
+  if (task.kind == TaskKind::kCopyCaptured) delete[] task.captured.bytes;
+}
+
+}  // namespace understudy
