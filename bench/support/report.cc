@@ -51,6 +51,7 @@ std::string goal_text(const Row& row) {
   };
   const std::string unit = std::string(" ") + row.unit.name;
   add(row.goal.at_most, "<= ", unit);
+  add(row.goal.at_least, ">= ", unit);
   add(row.goal.at_least_better, ">= ", "x");
   add(row.goal.at_most_above, "<= +", unit);
   return text;
@@ -59,6 +60,7 @@ std::string goal_text(const Row& row) {
 bool met(const Row& row) {
   const Goal& goal = row.goal;
   return !(goal.at_most && row.understudy > *goal.at_most) &&
+         !(goal.at_least && row.understudy < *goal.at_least) &&
          !(goal.at_least_better && *ratio(row) < *goal.at_least_better) &&
          !(goal.at_most_above && row.understudy - *row.baseline > *goal.at_most_above);
 }

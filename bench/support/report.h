@@ -23,6 +23,7 @@ inline constexpr Unit kMillionsPerSecond{"M/s", true};
 // What a row is held against; parts that are not set do not count.
 struct Goal {
   std::optional<double> at_most = {};          // the figure itself
+  std::optional<double> at_least = {};         // the same, where more is better
   std::optional<double> at_least_better = {};  // so many times better than the baseline
   std::optional<double> at_most_above = {};    // so much above the baseline, in the unit of the row
 };

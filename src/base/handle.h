@@ -28,4 +28,15 @@ struct HandleParts {
   }
 };
 
+// What a type-stable slot is at a moment: its generation, times two, plus one while an object lives
+// in it. References remember the number, and handles the generation.
+struct SlotState {
+  static constexpr bool alive(uint32_t state) { return state % 2 == 1; }
+  static constexpr uint32_t generation(uint32_t state) {
+    return state / 2 & ((1U << HandleParts::kGenerationBits) - 1);
+  }
+  // A slot whose generations are used up is not used again: an ancient handle would fit it.
+  static constexpr bool is_used_up(uint32_t state) { return generation(state) == 0; }
+};
+
 }  // namespace understudy

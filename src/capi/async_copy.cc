@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Copy and set on streams. Rules: ACOPY, SET-07 to SET-12.
-#include <memory>
-
 #include "acl/acl_rt.h"
 #include "capi/call.h"
 #include "capi/copy_arguments.h"
@@ -52,11 +50,11 @@ Result<void> queue_captured(const StreamCall& call, const Copy& copy, const Copy
                          "kind 5 copies from host to device memory, not from %p to %p",
                          to_pointer(copy.from), to_pointer(copy.to));
   }
-  auto bytes = std::make_unique_for_overwrite<uint8_t[]>(copy.count);
-  US_TRY(
-      call.runtime->transfer().copy(to_address(bytes.get()), copy.from, copy.count, call.device()));
+  US_TRY_ASSIGN(auto captured, CapturedBytes::make(call.runtime->storages().budget(), copy.count));
+  US_TRY(call.runtime->transfer().copy(to_address(captured->data()), copy.from, copy.count,
+                                       call.device()));
   Task task(TaskKind::kCopyCaptured, call.device());
-  task.captured = {copy.to, bytes.release(), copy.count};
+  task.captured = {copy.to, captured.release()};
   return call.submit(task);
 }
 
@@ -78,10 +76,12 @@ Result<void> queue_copy(const StreamCall& call, const Copy& copy, aclrtMemcpyKin
   }
   if (sides.has_unregistered()) {
     US_TRY(runtime.streams().drain(call.stream));
-    return runtime.transfer().copy(copy.to, copy.from, copy.count, call.device(), Timing::kQueued);
+    Result<void> copied = runtime.transfer().copy(copy.to, copy.from, copy.count, call.device());
+    runtime.streams().waiting().note_write();
+    return copied;
   }
   Task task(TaskKind::kCopy, call.device());
-  task.host_side = host_side(sides.target, sides.source);
+  task.sides = sides_of(sides.target, sides.source);
   task.copy = copy;
   return call.submit(task);
 }

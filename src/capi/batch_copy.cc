@@ -118,10 +118,12 @@ Result<void> for_each_element(const Batch& batch, size_t& failed, Visit visit) {
 }
 
 Result<void> copy_elements(Runtime& runtime, const Batch& batch, unsigned device, size_t& failed) {
-  return for_each_element(batch, failed, [&](size_t i, const aclrtMemcpyBatchAttr&) {
+  Result<void> copied = for_each_element(batch, failed, [&](size_t i, const aclrtMemcpyBatchAttr&) {
     return runtime.transfer().copy(to_address(batch.targets[i]), to_address(batch.sources[i]),
                                    batch.sizes[i], device);
   });
+  runtime.streams().waiting().note_write();
+  return copied;
 }
 
 Result<void> copy_batch(Runtime& runtime, const Batch& batch, size_t& failed) {
@@ -151,7 +153,7 @@ Result<void> add_element(Runtime& runtime, const Batch& batch, size_t element,
   const MemorySide source = memory_at(runtime, copy.from);
   elements.has_unregistered |= target.memory_class == MemoryClass::kUnregistered ||
                                source.memory_class == MemoryClass::kUnregistered;
-  elements.list->push_back({copy, host_side(target, source)});
+  elements.list->push_back({copy, sides_of(target, source)});
   return {};
 }
 

@@ -27,7 +27,7 @@ aclError aclrtLaunchCallback(aclrtCallback fn, void* userData, aclrtCallbackBloc
     }
     US_TRY_ASSIGN(const StreamCall call, stream_call(stream));
     US_TRY(require_function(fn));
-    US_TRY(call.runtime->streams().reports().check_subscribed(*call.stream.stream));
+    US_TRY(call.runtime->streams().reports().check_subscribed(call.stream));
     Task task(TaskKind::kReport, call.device());
     task.user = {fn, userData, blockType == ACL_CALLBACK_BLOCK};
     return call.submit(task);
@@ -37,14 +37,14 @@ aclError aclrtLaunchCallback(aclrtCallback fn, void* userData, aclrtCallbackBloc
 aclError aclrtSubscribeReport(uint64_t threadId, aclrtStream stream) {
   return guarded(__func__, [&]() -> Result<void> {
     US_TRY_ASSIGN(const StreamCall call, stream_call(stream));
-    return call.runtime->streams().reports().subscribe(*call.stream.stream, threadId);
+    return call.runtime->streams().reports().subscribe(call.stream, threadId);
   });
 }
 
 aclError aclrtUnSubscribeReport(uint64_t threadId, aclrtStream stream) {
   return guarded(__func__, [&]() -> Result<void> {
     US_TRY_ASSIGN(const StreamCall call, stream_call(stream));
-    return call.runtime->streams().reports().unsubscribe(*call.stream.stream, threadId);
+    return call.runtime->streams().reports().unsubscribe(call.stream, threadId);
   });
 }
 
@@ -66,7 +66,7 @@ aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc fn, void* args) {
   return guarded(__func__, [&]() -> Result<void> {
     US_TRY_ASSIGN(const StreamCall call, stream_call(stream));
     US_TRY(require_function(fn));
-    US_TRY(call.runtime->streams().reports().claim_for_host_functions(*call.stream.stream));
+    US_TRY(call.runtime->streams().reports().claim_for_host_functions(call.stream));
     Task task(TaskKind::kHostFunction, call.device());
     task.user = {fn, args, true};
     return call.submit(task);

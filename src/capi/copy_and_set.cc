@@ -17,7 +17,10 @@ aclError aclrtMemcpy(void* dst, size_t destMax, const void* src, size_t count,
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
     US_TRY_ASSIGN(const ContextReference context, runtime->current_context());
     if (dst == src) return {};
-    return runtime->transfer().copy(to_address(dst), to_address(src), count, context.device());
+    Result<void> copied =
+        runtime->transfer().copy(to_address(dst), to_address(src), count, context.device());
+    runtime->streams().waiting().note_write();
+    return copied;
   });
 }
 
@@ -28,8 +31,10 @@ aclError aclrtMemset(void* devPtr, size_t maxCount, int32_t value, size_t count)
     US_TRY(check_set_count(count, maxCount));
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
     US_TRY_ASSIGN(const ContextReference context, runtime->current_context());
-    return runtime->transfer().set(to_address(devPtr), static_cast<uint8_t>(value), count,
-                                   context.device());
+    Result<void> set = runtime->transfer().set(to_address(devPtr), static_cast<uint8_t>(value),
+                                               count, context.device());
+    runtime->streams().waiting().note_write();
+    return set;
   });
 }
 
@@ -41,6 +46,8 @@ aclError aclrtMemsetD32(void* ptr, size_t memSize, uint32_t value, size_t N) {
     US_TRY(runtime->require(Feature::kBatchCopy));
     US_TRY_ASSIGN(const ContextReference context, runtime->current_context());
     US_TRY(check_words_are_known(*runtime, ptr, N));
-    return runtime->transfer().set_words(to_address(ptr), value, N, context.device());
+    Result<void> set = runtime->transfer().set_words(to_address(ptr), value, N, context.device());
+    runtime->streams().waiting().note_write();
+    return set;
   });
 }

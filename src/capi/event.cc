@@ -35,6 +35,10 @@ Result<void> create(aclrtEvent* event, EventFamily family, uint32_t flags) {
                                 .family = flags == ACL_EVENT_IPC ? EventFamily::kIpc : family,
                                 .can_reset = classic && (flags & ACL_EVENT_SYNC) != 0,
                                 .has_time = (flags & ACL_EVENT_TIME_LINE) != 0}));
+  if (!context.valid()) {  // its device was reset meanwhile, which ended the events of that moment
+    (void)runtime->events().destroy(created);
+    return context_ended();
+  }
   *event = handle_pointer(Events::handle_of(created));
   return {};
 }

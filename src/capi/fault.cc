@@ -50,8 +50,9 @@ aclError aclrtDeviceTaskAbort(int32_t deviceId, uint32_t timeout) {
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
     US_TRY_ASSIGN(const unsigned device, runtime->devices().check(deviceId, "deviceId"));
     US_TRY(announce(deviceId, ACL_RT_DEVICE_TASK_ABORT_PRE, timeout));
-    // Nothing that can be stopped takes longer than any limit of time.
-    runtime->streams().abort_device(device);
+    const Deadline deadline =
+        timeout == 0 ? kNever : deadline_after(std::chrono::milliseconds(timeout));
+    US_TRY(runtime->streams().abort_device(device, deadline));
     return announce(deviceId, ACL_RT_DEVICE_TASK_ABORT_POST, timeout);
   });
 }

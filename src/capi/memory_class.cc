@@ -16,9 +16,9 @@ MemorySide memory_at(Runtime& runtime, VirtualAddress address) {
   return {page_locked ? MemoryClass::kHost : MemoryClass::kUnregistered, false};
 }
 
-HostSide host_side(const MemorySide& target, const MemorySide& source) {
-  if (!source.is_translated) return HostSide::kSource;
-  return target.is_translated ? HostSide::kNone : HostSide::kTarget;
+Sides sides_of(const MemorySide& target, const MemorySide& source) {
+  if (!source.is_translated) return Sides::kFromHost;
+  return target.is_translated ? Sides::kDevices : Sides::kToHost;
 }
 
 }  // namespace understudy::capi

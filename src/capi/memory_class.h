@@ -21,7 +21,7 @@ struct MemorySide {
 // By the first byte, as things are at this moment.
 MemorySide memory_at(Runtime& runtime, VirtualAddress address);
 
-// Which side a task has to keep from being freed while it runs.
-HostSide host_side(const MemorySide& target, const MemorySide& source);
+// What a task knows of its sides. REQUIRES: none is unregistered.
+Sides sides_of(const MemorySide& target, const MemorySide& source);
 
 }  // namespace understudy::capi

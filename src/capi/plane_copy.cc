@@ -48,10 +48,12 @@ Result<void> queue_rows(const StreamCall& call, const PlaneCopy& copy) {
   if (target.memory_class == MemoryClass::kUnregistered ||
       source.memory_class == MemoryClass::kUnregistered) {
     US_TRY(call.runtime->streams().drain(call.stream));
-    return call.runtime->transfer().copy_rows(copy, call.device(), Timing::kQueued);
+    Result<void> copied = call.runtime->transfer().copy_rows(copy, call.device());
+    call.runtime->streams().waiting().note_write();
+    return copied;
   }
   Task task(TaskKind::kCopyRows, call.device());
-  task.host_side = host_side(target, source);
+  task.sides = sides_of(target, source);
   task.rows = copy;
   return call.submit(task);
 }
@@ -72,7 +74,9 @@ aclError aclrtMemcpy2d(void* dst, size_t dpitch, const void* src, size_t spitch,
       return Error::format(ErrorCode::kNotSupported,
                            "rows are copied within devices on a stream only");
     }
-    return runtime->transfer().copy_rows(copy, context.device());
+    Result<void> copied = runtime->transfer().copy_rows(copy, context.device());
+    runtime->streams().waiting().note_write();
+    return copied;
   });
 }
 

@@ -47,6 +47,10 @@ Result<void> create(aclrtStream* stream, uint32_t priority, uint32_t flags) {
                                            .flags = flags,
                                            .is_default = false,
                                            .is_unattended = (known & kUnattended) != 0}));
+  if (!context.valid()) {  // it ended meanwhile, and with it all streams that it had then
+    (void)runtime->streams().destroy_at_once(created);
+    return context_ended();
+  }
   *stream = handle_pointer(Streams::handle_of(created));
   announce(*stream, ACL_RT_STREAM_STATE_CREATE_POST);
   return {};

@@ -31,6 +31,10 @@ Result<EventCall> event_call(aclrtEvent event) {
   return EventCall{runtime, found};
 }
 
+Error context_ended() {
+  return Error::format(ErrorCode::kNoContext, "the context ended during the call");
+}
+
 Result<Deadline> deadline_from(int32_t timeout) {
   if (timeout == -1) return kNever;
   if (timeout > 0) return deadline_after(std::chrono::milliseconds(timeout));

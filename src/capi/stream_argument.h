@@ -37,6 +37,9 @@ struct EventCall {
 // REQUIRES: event is not NULL. Needs no context.
 Result<EventCall> event_call(aclrtEvent event);
 
+// The current context was destroyed or its device reset by another thread during the call.
+Error context_ended();
+
 // Milliseconds, of which -1 is no limit; 0 and others are refused.
 Result<Deadline> deadline_from(int32_t timeout);
 

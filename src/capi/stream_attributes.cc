@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What is set for a stream and read back. Rules: STREAM-23 to STREAM-26.
-#include <algorithm>
 #include <cstring>
 
 #include "acl/acl_rt.h"
@@ -49,7 +48,7 @@ Result<void> set(const StreamCall& call, aclrtStreamAttr attribute,
       });
       return {};
     case ACL_STREAM_ATTR_PRIORITY:
-      call.stream.stream->priority.store(std::min(value.priority, kPriorities - 1));
+      streams.set_priority(call.stream, value.priority);
       return {};
   }
   return unknown_attribute(attribute);

@@ -7,6 +7,9 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <span>
+
+#include "memory/experience.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -72,76 +75,101 @@ void move(Method method, char* to, const char* from, size_t count) {
   memcpy(to, from, count);
 }
 
-// What is known of copies of about one size. Threads may lose each other's updates: it is an
-// estimate, and every choice is right.
-class Experience {
- public:
-  Method choose() {
-    const uint32_t turn = turns_.fetch_add(1, std::memory_order_relaxed);
-    const auto another = static_cast<Method>(turn % kMethods);
-    // Circumstances change, other programs and other buffers: sometimes look again.
-    if ((turn < kTrials || turn % kRetry == 0) && has(another)) return another;
-    Method best = kLibrary;
-    for (const Method method : {kStreaming, kStringMove}) {
-      if (has(method) && cost(method) < cost(best)) best = method;
-    }
-    return best;
-  }
-
-  // It took `ticks` to move `count` bytes.
-  void learn(Method method, uint64_t ticks, size_t count) {
-    const uint64_t measured = std::min<uint64_t>(ticks * kScale / count, kUnknown);
-    const uint64_t known = cost(method);
-    uint64_t updated = std::min(measured, known);
-    if (turns_.load(std::memory_order_relaxed) > kTrials) {
-      // Very bad news are a neighbour's doing, or the first touch of a page.
-      const uint64_t believed = std::min(measured, 2 * known);
-      updated = (3 * known + believed) / 4;
-    }
-    costs_[method].store(static_cast<uint32_t>(updated), std::memory_order_relaxed);
-  }
-
- private:
-  static constexpr uint32_t kTrials = 3 * kMethods;  // at first: each way three times
-  static constexpr uint32_t kRetry = 256;
-  static_assert(kRetry % kMethods != 0);    // so that each way gets its turn
-  static constexpr uint64_t kScale = 1024;  // a tick may move many bytes
-  static constexpr uint32_t kUnknown = UINT32_MAX / 2;
-
-  uint64_t cost(Method method) const { return costs_[method].load(std::memory_order_relaxed); }
-
-  std::atomic<uint32_t> turns_{0};
-  std::array<std::atomic<uint32_t>, kMethods> costs_ = {kUnknown, kUnknown, kUnknown};
-};
-
 // By the power of two of the size of the whole copy, which decides what is in the caches.
 constexpr unsigned kFirstPower = std::countr_zero(kManyBytes);
 constexpr unsigned kPowers = 24;
-constinit std::array<Experience, kPowers> experiences;
 
-Experience& experience_with(size_t count) {
+unsigned power_index(size_t count) {
   const auto power = static_cast<unsigned>(std::bit_width(count)) - 1;
-  return experiences[std::clamp(power, kFirstPower, kFirstPower + kPowers - 1) - kFirstPower];
+  return std::clamp(power, kFirstPower, kFirstPower + kPowers - 1) - kFirstPower;
 }
+
+using MethodExperience = Experience<kMethods>;
+constinit std::array<MethodExperience, kPowers> alone;     // one thread moves all bytes
+constinit std::array<MethodExperience, kPowers> together;  // what each of several threads finds
+
+// Whether help pays: with too few bytes, or no idle processor, it does not.
+enum Company : unsigned { kAlone, kTogether, kCompanies };
+constinit std::array<Experience<kCompanies>, kPowers> companies;
+
+std::atomic<CopyHelpers*> current_helpers{nullptr};
+
+// A copy in steps, which several threads may take in turn.
+class SteppedCopy {
+ public:
+  SteppedCopy(void* to, const void* from, size_t count, MethodExperience& experience,
+              const CopyHelpers* helpers = nullptr)
+      : to_(static_cast<char*>(to)),
+        from_(static_cast<const char*>(from)),
+        count_(count),
+        // No step is shorter than half of one: a short rest joins the last.
+        steps_(std::max<size_t>(1, (count + kStep / 2) / kStep)),
+        experience_(experience),
+        helpers_(helpers) {}
+
+  // Takes steps until none is left.
+  void work() {
+    while (take_step()) {
+    }
+  }
+  // The same for a helper, which leaves when it is wanted elsewhere.
+  static void help(void* raw) {
+    auto& copy = *static_cast<SteppedCopy*>(raw);
+    while (!copy.helpers_->has_other_work() && copy.take_step()) {
+    }
+  }
+
+ private:
+  // Long enough that starting a way costs nothing, short enough to try all on one large copy.
+  static constexpr size_t kStep = 4 * 1024 * 1024;
+
+  bool take_step() {
+    const size_t step = next_.fetch_add(1, std::memory_order_relaxed);
+    if (step >= steps_) return false;
+    const size_t begin = step * kStep;
+    move_step(begin, (step + 1 == steps_ ? count_ : begin + kStep) - begin);
+    return true;
+  }
+
+  void move_step(size_t at, size_t size) {
+    const auto method = static_cast<Method>(
+        experience_.choose([](unsigned way) { return has(static_cast<Method>(way)); }));
+    const uint64_t begin = now();
+    move(method, to_ + at, from_ + at, size);
+    experience_.learn(method, now() - begin, std::max<size_t>(size, 1));
+  }
+
+  char* const to_;
+  const char* const from_;
+  const size_t count_;
+  const size_t steps_;
+  MethodExperience& experience_;
+  const CopyHelpers* const helpers_;
+  std::atomic<size_t> next_{0};
+};
 
 }  // namespace
 
+void set_copy_helpers(CopyHelpers* helpers) { current_helpers.store(helpers); }
+
 void move_many_bytes(void* destination, const void* source, size_t count) {
-  // Long enough that starting a way costs nothing, short enough to try all on one large copy.
-  constexpr size_t kStep = 4 * 1024 * 1024;
-  auto* to = static_cast<char*>(destination);
-  const auto* from = static_cast<const char*>(source);
-  Experience& experience = experience_with(count);
-  for (size_t done = 0; done < count;) {
-    // No step is shorter than half of one: a short rest joins the last.
-    const size_t left = count - done;
-    const size_t step = left < kStep + kStep / 2 ? left : kStep;
-    const Method method = experience.choose();
-    const uint64_t begin = now();
-    move(method, to + done, from + done, step);
-    experience.learn(method, now() - begin, step);
-    done += step;
-  }
+  const unsigned power = power_index(count);
+  CopyHelpers* const helpers =
+      count >= kWorthHelp ? current_helpers.load(std::memory_order_acquire) : nullptr;
+  const unsigned most = helpers != nullptr ? helpers->most_helpers() : 0;
+  if (most == 0) return SteppedCopy(destination, source, count, alone[power]).work();
+
+  const unsigned company = companies[power].choose([](unsigned) { return true; });
+  const uint64_t begin = now();
+  SteppedCopy copy(destination, source, count,
+                   company == kTogether ? together[power] : alone[power], helpers);
+  std::array<Errand, CopyHelpers::kMostHelpers> errands;
+  const std::span<Errand> offered(errands.data(), company == kTogether ? most : 0);
+  for (Errand& errand : offered) errand = {SteppedCopy::help, &copy};
+  helpers->offer(offered);
+  copy.work();
+  helpers->withdraw(offered);
+  companies[power].learn(company, now() - begin, count);
 }
 
 }  // namespace understudy

@@ -131,7 +131,8 @@ bool PinnedMemory::pin(VirtualRange range, HazardPin& pin) {
     const uint64_t offset = range.base % kGranule - slot * slab.slot_bytes();
     pin.publish(&slab.records[slot]);
     const SlotRecord record = slab.record(slot);
-    if (table_.look_up(range.base) != entry) continue;  // all of it may be of another slab
+    // All of it may be of another slab, or of the same one divided anew.
+    if (table_.look_up(range.base) != entry || slab.slot_around(range.base) != slot) continue;
     return record.live() && offset < record.usable() && range.size <= record.usable() - offset;
   }
 }

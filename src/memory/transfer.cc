@@ -24,6 +24,19 @@ uint64_t bytes_to_granule_end(VirtualAddress address, uint64_t limit) {
 // The same backwards: bytes of the granule that ends at or behind `end`.
 uint64_t bytes_from_granule_start(VirtualAddress end) { return (end - 1) % kGranule + 1; }
 
+// How many bytes to move before the stopper is asked again.
+uint64_t step_of(const Conduct& conduct, uint64_t left) {
+  constexpr uint64_t kStep = 64 * kMiB;
+  return conduct.stopper != nullptr ? std::min(left, kStep) : left;
+}
+
+Result<void> check_stop(const Conduct& conduct, uint64_t done, uint64_t count) {
+  if (conduct.stopper == nullptr || !conduct.stopper->wants_stop()) [[likely]]
+    return {};
+  return Error::format(ErrorCode::kStreamAborted, "stopped after %s of %s", SizeText(done).c_str(),
+                       SizeText(count).c_str());
+}
+
 }  // namespace
 
 bool Transfer::is_plainly_host(VirtualRange range) const {
@@ -55,8 +68,13 @@ bool Transfer::set_quickly(VirtualAddress to, uint8_t value, uint64_t count) {
   return true;
 }
 
-Result<Transfer::Range> Transfer::check(VirtualRange range, unsigned device, Use use) {
+Result<Transfer::Range> Transfer::check(VirtualRange range, unsigned device, Use use,
+                                        bool is_mapped) {
   if (space_.table().look_up(range.base).present()) return check_on_device(range, device, use);
+  if (is_mapped) {
+    return Error::format(ErrorCode::kRefused, "%s at %p have no memory any more",
+                         SizeText(range.size).c_str(), to_pointer(range.base));
+  }
   US_TRY(check_host(range));
   return Range{};
 }
@@ -159,14 +177,18 @@ void Transfer::read_piece(VirtualAddress to_host, const Piece& from, uint64_t co
 }
 
 Result<void> Transfer::copy(VirtualAddress to, VirtualAddress from, uint64_t count, unsigned device,
-                            Timing timing) {
-  if (count <= kGranule && copy_quickly(to, from, count)) return {};
-  US_TRY_ASSIGN(const Pair pair, check_pair(to, from, count, device, timing));
+                            const Conduct& conduct) {
+  // Between devices the quick way has nothing to offer, and would take one of them for the host.
+  if (count <= kGranule && conduct.sides != Sides::kDevices && copy_quickly(to, from, count)) {
+    return {};
+  }
+  US_TRY_ASSIGN(const Pair pair, check_pair(to, from, count, device, conduct));
   const auto& [into, out] = pair;
   if (!VirtualRange{from, count}.contains(to)) {
     for (uint64_t done = 0; done < count;) {
+      US_TRY(check_stop(conduct, done, count));
       US_TRY_ASSIGN(const uint64_t moved,
-                    copy_piece(to + done, into, from + done, out, count - done));
+                    copy_piece(to + done, into, from + done, out, step_of(conduct, count - done)));
       done += moved;
     }
     return {};
@@ -174,6 +196,7 @@ Result<void> Transfer::copy(VirtualAddress to, VirtualAddress from, uint64_t cou
   // Forwards, the destination would overwrite what is yet to be read. Backwards in steps that stay
   // within one granule on either side, so that each of them is one piece.
   for (uint64_t left = count; left > 0;) {
+    US_TRY(check_stop(conduct, count - left, count));
     const uint64_t step = std::min(
         {left, bytes_from_granule_start(to + left), bytes_from_granule_start(from + left)});
     left -= step;
@@ -182,27 +205,21 @@ Result<void> Transfer::copy(VirtualAddress to, VirtualAddress from, uint64_t cou
   return {};
 }
 
-Result<void> Transfer::check_copy(VirtualAddress to, VirtualAddress from, uint64_t count,
-                                  unsigned device, Timing timing) {
-  US_TRY(check_pair(to, from, count, device, timing));
-  return {};
-}
-
 Result<Transfer::Pair> Transfer::check_pair(VirtualAddress to, VirtualAddress from, uint64_t count,
-                                            unsigned device, Timing timing) {
+                                            unsigned device, const Conduct& conduct) {
   const auto target = VirtualRange::make(to, count);
   const auto source = VirtualRange::make(from, count);
   if (!target || !source) {
     return Error::format(ErrorCode::kRefused, "count %s runs past the end of all addresses",
                          SizeText(count).c_str());
   }
-  US_TRY_ASSIGN(const Range into, check(*target, device, Use::kWrite));
-  US_TRY_ASSIGN(const Range out, check(*source, device, Use::kRead));
+  US_TRY_ASSIGN(const Range into, check(*target, device, Use::kWrite, conduct.target_is_mapped()));
+  US_TRY_ASSIGN(const Range out, check(*source, device, Use::kRead, conduct.source_is_mapped()));
   const bool between_devices = into.on_device && out.on_device && into.owner != out.owner &&
                                into.owner != PageEntry::kHostOwner &&
                                out.owner != PageEntry::kHostOwner;
   // RESV-19, RESV-20
-  if (timing == Timing::kAtOnce && between_devices && (into.mapped || out.mapped) &&
+  if (!conduct.is_queued() && between_devices && (into.mapped || out.mapped) &&
       settings_.sync_device_copy == SyncDeviceCopy::kReject) {
     return Error::format(ErrorCode::kNotSupported,
                          "mapped memory of devices %u and %u cannot be copied synchronously",
@@ -222,31 +239,35 @@ Result<uint64_t> Transfer::copy_piece(VirtualAddress to, const Range& into, Virt
   return target.size;
 }
 
-Result<void> Transfer::set(VirtualAddress to, uint8_t value, uint64_t count, unsigned device) {
+Result<void> Transfer::set(VirtualAddress to, uint8_t value, uint64_t count, unsigned device,
+                           const Conduct& conduct) {
   if (count <= kGranule && set_quickly(to, value, count)) return {};
-  return fill(to, count, device, [&](VirtualAddress host, uint64_t bytes) {
+  return fill(to, count, device, conduct, [&](VirtualAddress host, uint64_t bytes) {
     fill_bytes(to_pointer(host), value, bytes);
   });
 }
 
-Result<void> Transfer::set_words(VirtualAddress to, uint32_t value, uint64_t count,
-                                 unsigned device) {
-  return fill(to, count * sizeof value, device, [&](VirtualAddress host, uint64_t bytes) {
+Result<void> Transfer::set_words(VirtualAddress to, uint32_t value, uint64_t count, unsigned device,
+                                 const Conduct& conduct) {
+  return fill(to, count * sizeof value, device, conduct, [&](VirtualAddress host, uint64_t bytes) {
     fill_words(to_pointer(host), value, bytes / sizeof value);
   });
 }
 
 template <typename Fill>
-Result<void> Transfer::fill(VirtualAddress to, uint64_t bytes, unsigned device, Fill fill) {
+Result<void> Transfer::fill(VirtualAddress to, uint64_t bytes, unsigned device,
+                            const Conduct& conduct, Fill fill) {
   const auto target = VirtualRange::make(to, bytes);
   if (!target) {
     return Error::format(ErrorCode::kRefused, "count %s runs past the end of all addresses",
                          SizeText(bytes).c_str());
   }
-  US_TRY_ASSIGN(const Range into, check(*target, device, Use::kWrite));
+  US_TRY_ASSIGN(const Range into, check(*target, device, Use::kWrite, conduct.target_is_mapped()));
   HazardPin pin;
   for (uint64_t done = 0; done < bytes;) {
-    US_TRY_ASSIGN(const Piece piece, piece_at(to + done, bytes - done, into, pin));
+    US_TRY(check_stop(conduct, done, bytes));
+    US_TRY_ASSIGN(const Piece piece,
+                  piece_at(to + done, step_of(conduct, bytes - done), into, pin));
     US_TRY(warm(to + done, piece));
     fill(piece.host, piece.size);
     done += piece.size;
@@ -255,7 +276,8 @@ Result<void> Transfer::fill(VirtualAddress to, uint64_t bytes, unsigned device, 
 }
 
 Result<Transfer::Range> Transfer::check_rows(VirtualAddress base, uint64_t pitch,
-                                             const PlaneCopy& copy, unsigned device, Use use) {
+                                             const PlaneCopy& copy, unsigned device, Use use,
+                                             bool is_mapped) {
   uint64_t last = 0;
   uint64_t extent = 0;
   if (__builtin_mul_overflow(pitch, copy.height - 1, &last) ||
@@ -264,10 +286,11 @@ Result<Transfer::Range> Transfer::check_rows(VirtualAddress base, uint64_t pitch
                          to_pointer(base));
   }
   // The host's side is trusted as a whole.
-  US_TRY_ASSIGN(const Range first, check({base, copy.width}, device, use));
+  US_TRY_ASSIGN(const Range first, check({base, copy.width}, device, use, is_mapped));
   if (!first.on_device) return first;
   for (uint64_t row = 1; row < copy.height; ++row) {
-    US_TRY_ASSIGN(const Range range, check({base + row * pitch, copy.width}, device, use));
+    US_TRY_ASSIGN(const Range range,
+                  check({base + row * pitch, copy.width}, device, use, is_mapped));
     if (!range.on_device || range.whole != first.whole) {
       return Error::format(ErrorCode::kRefused, "row %llu at %p leaves the memory of the first row",
                            static_cast<unsigned long long>(row), to_pointer(base + row * pitch));
@@ -276,23 +299,25 @@ Result<Transfer::Range> Transfer::check_rows(VirtualAddress base, uint64_t pitch
   return first;
 }
 
-Result<void> Transfer::copy_rows(const PlaneCopy& asked, unsigned device, Timing timing) {
+Result<void> Transfer::copy_rows(const PlaneCopy& asked, unsigned device, const Conduct& conduct) {
   PlaneCopy copy = asked;
   // Rows without gaps are one long row. The caller bounds both, so their product is a number.
   if (copy.to_pitch == copy.width && copy.from_pitch == copy.width) {
     copy.width *= std::exchange(copy.height, 1);
     copy.to_pitch = copy.from_pitch = copy.width;
   }
-  US_TRY_ASSIGN(const Range into, check_rows(copy.to, copy.to_pitch, copy, device, Use::kWrite));
-  US_TRY_ASSIGN(const Range out, check_rows(copy.from, copy.from_pitch, copy, device, Use::kRead));
-  if (into.on_device == out.on_device && !(into.on_device && timing == Timing::kQueued)) {
+  US_TRY_ASSIGN(const Range into, check_rows(copy.to, copy.to_pitch, copy, device, Use::kWrite,
+                                             conduct.target_is_mapped()));
+  US_TRY_ASSIGN(const Range out, check_rows(copy.from, copy.from_pitch, copy, device, Use::kRead,
+                                            conduct.source_is_mapped()));
+  if (into.on_device == out.on_device && !(into.on_device && conduct.is_queued())) {
     return Error::format(ErrorCode::kRefused, "%p and %p are %s", to_pointer(copy.from),
                          to_pointer(copy.to),
                          into.on_device ? "both device memory" : "both host memory");
   }
   for (uint64_t row = 0; row < copy.height; ++row) {
     US_TRY(this->copy(copy.to + row * copy.to_pitch, copy.from + row * copy.from_pitch, copy.width,
-                      device, timing));
+                      device, conduct));
   }
   return {};
 }

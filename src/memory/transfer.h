@@ -27,8 +27,33 @@ struct PlaneCopy {
   uint64_t height = 0;
 };
 
-// Whether the caller waits for the bytes to move, or they move on a stream.
-enum class Timing : uint8_t { kAtOnce, kQueued };
+// What is known of the two sides of a transfer.
+enum class Sides : uint8_t {
+  kAsFound,   // nothing: whatever the addresses are when the bytes move
+  kDevices,   // what the software MMU translates, on both sides or on the one there is
+  kFromHost,  // the source is host memory that the caller keeps
+  kToHost,    // the target is
+};
+
+// Someone who may want a transfer to end early.
+class Stopper {
+ public:
+  virtual bool wants_stop() const = 0;
+
+ protected:
+  ~Stopper() = default;
+};
+
+// How bytes are moved. The default is what a caller does who waits for them; streams know the sides
+// of their tasks, and may move bytes between devices that a caller may not (RESV-19, RESV-20).
+struct Conduct {
+  Sides sides = Sides::kAsFound;
+  const Stopper* stopper = nullptr;  // asked every 64 MiB or so
+
+  bool is_queued() const { return sides != Sides::kAsFound; }
+  bool target_is_mapped() const { return sides == Sides::kDevices || sides == Sides::kFromHost; }
+  bool source_is_mapped() const { return sides == Sides::kDevices || sides == Sides::kToHost; }
+};
 
 class Transfer {
  public:
@@ -37,16 +62,15 @@ class Transfer {
 
   // `device` is the one on whose behalf it happens. REQUIRES: count > 0.
   Result<void> copy(VirtualAddress to, VirtualAddress from, uint64_t count, unsigned device,
-                    Timing timing = Timing::kAtOnce);
-  // Whether copy() would do it, as things are at this moment.
-  Result<void> check_copy(VirtualAddress to, VirtualAddress from, uint64_t count, unsigned device,
-                          Timing timing);
-  Result<void> set(VirtualAddress to, uint8_t value, uint64_t count, unsigned device);
+                    const Conduct& conduct = {});
+  Result<void> set(VirtualAddress to, uint8_t value, uint64_t count, unsigned device,
+                   const Conduct& conduct = {});
   // Sets `count` words of 32 bits. REQUIRES: `to` is a multiple of 4.
-  Result<void> set_words(VirtualAddress to, uint32_t value, uint64_t count, unsigned device);
+  Result<void> set_words(VirtualAddress to, uint32_t value, uint64_t count, unsigned device,
+                         const Conduct& conduct = {});
   // Copies rows between a device and the host; queued, also between devices.
   // REQUIRES: width and height > 0, width <= pitches, width * height is a number.
-  Result<void> copy_rows(const PlaneCopy& asked, unsigned device, Timing timing = Timing::kAtOnce);
+  Result<void> copy_rows(const PlaneCopy& asked, unsigned device, const Conduct& conduct = {});
 
  private:
   enum class Use : uint8_t { kRead, kWrite };
@@ -75,10 +99,11 @@ class Transfer {
   // Whether the range is host memory without a doubt.
   bool is_plainly_host(VirtualRange range) const;
 
-  Result<Range> check(VirtualRange range, unsigned device, Use use);
+  // `is_mapped`: the software MMU must know it.
+  Result<Range> check(VirtualRange range, unsigned device, Use use, bool is_mapped);
   // The same for each row of one side.
   Result<Range> check_rows(VirtualAddress base, uint64_t pitch, const PlaneCopy& copy,
-                           unsigned device, Use use);
+                           unsigned device, Use use, bool is_mapped);
   Result<Range> check_on_device(VirtualRange range, unsigned device, Use use);
   Result<void> check_host(VirtualRange range);
   struct Pair {
@@ -86,7 +111,7 @@ class Transfer {
     Range out;
   };
   Result<Pair> check_pair(VirtualAddress to, VirtualAddress from, uint64_t count, unsigned device,
-                          Timing timing);
+                          const Conduct& conduct);
   // The piece at an address, at most `limit` bytes. Pinned until the pin is used again.
   Result<Piece> piece_at(VirtualAddress address, uint64_t limit, const Range& range,
                          HazardPin& pin);
@@ -98,7 +123,8 @@ class Transfer {
   void read_piece(VirtualAddress to_host, const Piece& from, uint64_t count);
   // Calls fill(host address, bytes) for the pieces of a range that may be written.
   template <typename Fill>
-  Result<void> fill(VirtualAddress to, uint64_t bytes, unsigned device, Fill fill);
+  Result<void> fill(VirtualAddress to, uint64_t bytes, unsigned device, const Conduct& conduct,
+                    Fill fill);
 
   const Settings& settings_;
   AddressSpace& space_;

@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <memory>
+#include <new>
+#include <string>
 
 #include "platform/fault_plan.h"
 
@@ -41,7 +43,10 @@ sigset_t foreign_signals() {
 }  // namespace
 
 Result<void> start_thread(const char* name, void (*body)(void*), void* argument) {
-  auto start = std::make_unique<Start>(Start{body, argument, {}});
+  std::unique_ptr<Start> start(new (std::nothrow) Start{body, argument, {}});
+  if (start == nullptr) {
+    return Error::format(ErrorCode::kOutOfResources, "the host has no memory for a thread");
+  }
   std::copy_n(name, std::min(std::char_traits<char>::length(name), sizeof start->name - 1),
               start->name);
   int failure = planned_fault(SystemCall::kStartThread);

@@ -21,8 +21,7 @@ using SystemOptions = std::array<std::optional<int64_t>, kSystemOptions>;
 enum class ContextKind : uint8_t { kDefault, kExplicit };
 
 struct Context {
-  // Generation of the slot, times two, plus one while the context lives.
-  std::atomic<uint32_t> state{0};
+  std::atomic<uint32_t> state{0};  // a SlotState
   uint32_t index = 0;
   uint32_t pool_next = 0;
   // Constant while it lives; atomic for threads that ask just when it ends.
@@ -31,11 +30,6 @@ struct Context {
   ContextKind kind = ContextKind::kExplicit;
   SystemOptions options;
   StreamReference default_stream;
-
-  static bool alive(uint32_t state) { return state % 2 == 1; }
-  static uint32_t generation(uint32_t state) {
-    return state / 2 & ((1U << HandleParts::kGenerationBits) - 1);
-  }
 };
 
 // A context as a thread remembers it.
@@ -50,7 +44,7 @@ struct ContextReference {
   // REQUIRES: was valid once.
   unsigned device() const { return context->device.load(std::memory_order_relaxed); }
   uint64_t handle() const {
-    return HandleParts{HandleTag::kContext, Context::generation(state), context->index}.pack();
+    return HandleParts{HandleTag::kContext, SlotState::generation(state), context->index}.pack();
   }
 };
 

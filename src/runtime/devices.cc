@@ -41,14 +41,22 @@ Error Devices::not_set(unsigned device) const {
   return Error::format(ErrorCode::kDeviceNotSet, "device %u is not set by this process", device);
 }
 
+bool Devices::begin_ending(unsigned device) {
+  MutexLock lock(mutex_);
+  // Set again meanwhile, or another thread is at it.
+  if (uses_[device].sets > 0 || ending_[device].load()) return false;
+  ending_[device].store(true);
+  return true;
+}
+
 Result<void> Devices::reset(unsigned device) {
   {
     MutexLock lock(mutex_);
     if (uses_[device].sets == 0) return not_set(device);
     if (--uses_[device].sets > 0) return {};
-    ending_[device].store(true);
   }
-  end_use(device, Tasks::kFinish);
+  for (const uint64_t context : contexts_of(device)) streams_.finish_owner(context);
+  if (begin_ending(device)) end_use(device);
   return {};
 }
 
@@ -57,9 +65,8 @@ Result<void> Devices::reset_at_once(unsigned device) {
     MutexLock lock(mutex_);
     if (uses_[device].sets == 0) return not_set(device);
     uses_[device].sets = 0;
-    ending_[device].store(true);
   }
-  end_use(device, Tasks::kDrop);
+  if (begin_ending(device)) end_use(device);
   return {};
 }
 
@@ -67,11 +74,9 @@ void Devices::reset_all() {
   for (unsigned device = 0; device < count(); ++device) {
     {
       MutexLock lock(mutex_);
-      if (ending_[device].load()) continue;  // another thread is at it
       uses_[device].sets = 0;
-      ending_[device].store(true);
     }
-    end_use(device, Tasks::kDrop);
+    if (begin_ending(device)) end_use(device);
   }
 }
 
@@ -81,19 +86,20 @@ std::vector<uint64_t> Devices::contexts_of(unsigned device) const {
   for (uint32_t index = 0; index < highest_context_; ++index) {
     Context& context = pool_.at(index);
     const uint32_t state = context.state.load(std::memory_order_relaxed);
-    if (Context::alive(state) && context.device.load(std::memory_order_relaxed) == device) {
+    if (SlotState::alive(state) && context.device.load(std::memory_order_relaxed) == device) {
       found.push_back(ContextReference{&context, state, {}}.handle());
     }
   }
   return found;
 }
 
-void Devices::end_use(unsigned device, Tasks tasks) {
+void Devices::end_use(unsigned device) {
+  ScopeExit done([&] {
+    MutexLock lock(mutex_);
+    ending_[device].store(false);
+    ending_[device].notify_all();
+  });
   const std::vector<uint64_t> contexts = contexts_of(device);
-  if (tasks == Tasks::kFinish) {
-    // Nobody is left to be told of failures.
-    for (const uint64_t context : contexts) (void)streams_.synchronize_owner(context);
-  }
   {
     MutexLock lock(mutex_);
     uses_[device] = {};
@@ -101,7 +107,7 @@ void Devices::end_use(unsigned device, Tasks tasks) {
       Context& context = pool_.at(HandleParts::split(handle).index);
       const uint32_t state = context.state.load(std::memory_order_relaxed);
       // Another thread may have destroyed it meanwhile.
-      if (ContextReference{&context, state, {}}.handle() == handle && Context::alive(state)) {
+      if (SlotState::alive(state) && ContextReference{&context, state, {}}.handle() == handle) {
         end_context_locked(context);
       }
     }
@@ -109,9 +115,6 @@ void Devices::end_use(unsigned device, Tasks tasks) {
   for (const uint64_t context : contexts) streams_.end_owner(context);
   events_.end_device(device);
   memory_.free_all(device);
-  MutexLock lock(mutex_);
-  ending_[device].store(false);
-  ending_[device].notify_all();
 }
 
 bool Devices::is_set(unsigned device) const {
@@ -136,7 +139,8 @@ Result<ContextReference> Devices::make_context_locked(unsigned device, ContextKi
   const std::optional<uint32_t> index = pool_.take();
   if (!index) return out_of_numbers("context");
   Context& context = pool_.at(*index);
-  context.index = *index;
+  // Once: whoever holds a stale handle may look at it.
+  if (context.index != *index) context.index = *index;
   context.device.store(device, std::memory_order_relaxed);
   context.kind = kind;
   context.options = {};
@@ -157,21 +161,20 @@ Result<ContextReference> Devices::make_context_locked(unsigned device, ContextKi
 
 void Devices::end_context_locked(Context& context) {
   const uint32_t ended = context.state.fetch_add(1, std::memory_order_release) + 1;
-  // A slot whose generations are used up is not used again: an ancient handle would fit it.
-  if (Context::generation(ended) != 0) pool_.give_back(context.index);
+  if (!SlotState::is_used_up(ended)) pool_.give_back(context.index);
 }
 
 Result<void> Devices::destroy_context(uint64_t handle) {
   US_TRY_ASSIGN(const ContextReference reference, find_context(handle));
   {
     MutexLock lock(mutex_);
-    if (reference.context->kind == ContextKind::kDefault) {
+    if (reference.valid() && reference.context->kind == ContextKind::kDefault) {
       return Error::format(ErrorCode::kNoContext,
                            "context 0x%" PRIx64 " is the default context of device %u", handle,
                            reference.device());
     }
   }
-  (void)streams_.synchronize_owner(handle);
+  streams_.finish_owner(handle);
   {
     MutexLock lock(mutex_);
     if (!reference.valid()) return destroyed(handle);
@@ -190,7 +193,7 @@ Result<ContextReference> Devices::find_context(uint64_t handle) {
   Context& context = pool_.at(parts.index);
   const ContextReference found{&context, context.state.load(std::memory_order_relaxed),
                                context.default_stream};
-  if (!Context::alive(found.state) || found.handle() != handle) return destroyed(handle);
+  if (!SlotState::alive(found.state) || found.handle() != handle) return destroyed(handle);
   return found;
 }
 

@@ -75,9 +75,10 @@ class Devices {
   Result<ContextReference> make_context_locked(unsigned device, ContextKind kind)
       US_REQUIRES(mutex_);
   void end_context_locked(Context& context) US_REQUIRES(mutex_);
-  enum class Tasks : uint8_t { kFinish, kDrop };
-  // Ends everything of a device that the caller has marked as ending.
-  void end_use(unsigned device, Tasks tasks);
+  // Marks a device that nobody has set as ending. False if that is not so, or it is already.
+  bool begin_ending(unsigned device);
+  // Ends everything of a device that the caller has marked so.
+  void end_use(unsigned device);
   // The handles of the contexts of a device.
   std::vector<uint64_t> contexts_of(unsigned device) const;
   // While a device ends, nothing new begins on it.

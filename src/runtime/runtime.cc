@@ -66,6 +66,7 @@ Result<Runtime*> Runtime::make_instance() {
     return known;  // another thread was first
   }
   platform::arm_fork_sentinel();
+  fresh->streams_.help_with_copies();
   return fresh.release();
 }
 

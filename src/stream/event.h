@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "base/deadline.h"
 #include "base/handle.h"
@@ -28,8 +29,13 @@ struct Record {
   uint64_t position = 0;
 };
 
+struct NumberedRecord {
+  Record record;
+  uint64_t sequence = 0;  // which of the event's records it is, or comes after
+};
+
 struct Event {
-  std::atomic<uint32_t> state{0};  // generation of the slot, times two, plus one while it lives
+  std::atomic<uint32_t> state{0};  // a SlotState
   uint32_t index = 0;
   uint32_t pool_next = 0;
   // Constant while it lives; atomic for those who hold a stale handle.
@@ -40,21 +46,21 @@ struct Event {
 
   Mutex mutex{LockRank::kEvent};
   std::optional<Record> record US_GUARDED_BY(mutex);
+  // Records since streams began to wait for one that was yet to come, as long as any does.
+  std::vector<NumberedRecord> awaited_records US_GUARDED_BY(mutex);
+  unsigned unbound_tasks US_GUARDED_BY(mutex) = 0;
+  unsigned queued_waits US_GUARDED_BY(mutex) = 0;  // that are not over, of classic events
+  // A reset that is queued on a stream. What is queued behind it there finds no record.
+  NumberedRecord queued_reset US_GUARDED_BY(mutex);
   // When the record of this number was reached.
   Deadline time US_GUARDED_BY(mutex);
   uint64_t time_sequence US_GUARDED_BY(mutex) = 0;
 
-  std::atomic<uint64_t> sequence{0};      // number of the last record; changed under the lock
-  std::atomic<uint32_t> queued_waits{0};  // that are not over, of classic events
+  std::atomic<uint64_t> sequence{0};  // number of the last record; changed under the lock
 
   // Streams parked until the next record: the list is under the lock of Waiting.
   std::atomic<uint32_t> unbound_waits{0};
   WatchList waiters;
-
-  static bool alive(uint32_t state) { return state % 2 == 1; }
-  static uint32_t generation(uint32_t state) {
-    return state / 2 & ((1U << HandleParts::kGenerationBits) - 1);
-  }
 };
 
 // An event as someone remembers it.

@@ -35,14 +35,18 @@ Result<EventReference> Events::create(const EventDescription& description) {
     return out_of_numbers("event");
   }
   Event& event = pool_.at(*index);
-  event.index = *index;
+  // Once: whoever holds a stale handle may look at it.
+  if (event.index != *index) event.index = *index;
   event.device.store(description.device);
   event.family.store(description.family);
   event.can_reset.store(description.can_reset);
   event.has_time.store(description.has_time);
-  event.queued_waits.store(0);
   MutexLock lock(event.mutex);
   event.record.reset();
+  event.awaited_records.clear();
+  event.queued_reset = {};
+  event.unbound_tasks = 0;
+  event.queued_waits = 0;
   const uint32_t state = event.state.load() + 1;
   event.state.store(state, std::memory_order_release);
   return EventReference{&event, state};
@@ -53,7 +57,7 @@ Result<EventReference> Events::find(uint64_t handle) {
   if (parts.tag == HandleTag::kEvent && pool_.exists(parts.index)) {
     Event& event = pool_.at(parts.index);
     const uint32_t state = event.state.load(std::memory_order_acquire);
-    if (Event::alive(state) && Event::generation(state) == parts.generation) {
+    if (SlotState::alive(state) && SlotState::generation(state) == parts.generation) {
       return EventReference{&event, state};
     }
   }
@@ -61,7 +65,8 @@ Result<EventReference> Events::find(uint64_t handle) {
 }
 
 uint64_t Events::handle_of(const EventReference& event) {
-  return HandleParts{HandleTag::kEvent, Event::generation(event.state), event.event->index}.pack();
+  return HandleParts{HandleTag::kEvent, SlotState::generation(event.state), event.event->index}
+      .pack();
 }
 
 unsigned Events::available(unsigned device) const { return kMostEvents - created_[device].load(); }
@@ -75,15 +80,14 @@ Result<void> Events::destroy(const EventReference& reference) {
   }
   streams_.waiting().note_event(event);
   created_[event.device.load()].fetch_sub(1);
-  // A slot whose generations are used up is not used again: an ancient handle would fit it.
-  if (Event::generation(reference.state + 1) != 0) pool_.give_back(event.index);
+  if (!SlotState::is_used_up(reference.state + 1)) pool_.give_back(event.index);
   return {};
 }
 
 void Events::end_device(unsigned device) {
   pool_.for_each([&](Event& event) {
     const uint32_t state = event.state.load(std::memory_order_acquire);
-    if (!Event::alive(state) || event.device.load() != device) return;
+    if (!SlotState::alive(state) || event.device.load() != device) return;
     (void)destroy({&event, state});  // unless another thread does just now
   });
 }
@@ -97,8 +101,16 @@ Result<void> Events::record(const EventReference& reference, const StreamReferen
     Task task(TaskKind::kRecord, stream.stream->device.load(std::memory_order_relaxed));
     const uint64_t sequence = event.sequence.load(std::memory_order_relaxed) + 1;
     task.moment = {&event, reference.state, sequence};
-    US_TRY_ASSIGN(const uint64_t position, streams_.submit_prepared(stream, task));
-    event.record = Record{stream.stream, position};
+    const bool is_awaited = event.unbound_tasks > 0;
+    // What needs memory comes first.
+    if (is_awaited) event.awaited_records.emplace_back();
+    const Result<uint64_t> position = streams_.submit_prepared(stream, task);
+    if (!position.ok()) {
+      if (is_awaited) event.awaited_records.pop_back();
+      return position.error();
+    }
+    event.record = Record{stream.stream, position.value()};
+    if (is_awaited) event.awaited_records.back() = {*event.record, sequence};
     event.sequence.store(sequence);
   }
   streams_.waiting().note_event(event);
@@ -114,8 +126,10 @@ Result<void> Events::reset(const EventReference& reference, const StreamReferenc
   MutexLock lock(event.mutex);
   if (!is_same(reference)) return was_destroyed(reference);
   Task task(TaskKind::kResetEvent, stream.stream->device.load(std::memory_order_relaxed));
-  task.moment = {&event, reference.state, event.sequence.load()};
-  US_TRY(streams_.submit_prepared(stream, task));
+  const uint64_t sequence = event.sequence.load();
+  task.moment = {&event, reference.state, sequence};
+  US_TRY_ASSIGN(const uint64_t position, streams_.submit_prepared(stream, task));
+  event.queued_reset = {{stream.stream, position}, sequence};
   return {};
 }
 
@@ -134,7 +148,11 @@ Result<void> Events::let_wait(const StreamReference& stream, const EventReferenc
                .is_counted = classic,
                .has_begun = false,
                .deadline = kNever};
-  if (event.record) {
+  // A reset that comes before the wait takes effect before it.
+  const auto& [reset, reset_sequence] = event.queued_reset;
+  const bool is_reset = reset.stream == stream.stream && reset_sequence == event.sequence.load() &&
+                        !stream.stream->is_done(reset.position);
+  if (event.record && !is_reset) {
     const auto [on, position] = *event.record;
     // Tasks of the stream itself come one after the other anyway.
     if (on == stream.stream || on->is_done(position)) return {};
@@ -148,11 +166,11 @@ Result<void> Events::let_wait(const StreamReference& stream, const EventReferenc
                          "it",
                          event.index);
   }
-  if (classic) event.queued_waits.fetch_add(1);
-  const Result<uint64_t> submitted = streams_.submit_prepared(stream, task);
-  if (submitted.ok()) return {};
-  if (classic) event.queued_waits.fetch_sub(1);
-  return submitted.error();
+  // The task looks at these under the lock.
+  US_TRY(streams_.submit_prepared(stream, task));
+  if (task.wait.stream == nullptr) ++event.unbound_tasks;
+  if (classic) ++event.queued_waits;
+  return {};
 }
 
 Result<std::optional<Record>> Events::latest(const EventReference& reference) {
@@ -170,7 +188,7 @@ Result<std::optional<bool>> Events::status(const EventReference& reference) {
 Result<bool> Events::waits_are_over(const EventReference& reference) {
   MutexLock lock(reference.event->mutex);
   if (!is_same(reference)) return was_destroyed(reference);
-  return reference.event->queued_waits.load() == 0;
+  return reference.event->queued_waits == 0;
 }
 
 Result<void> Events::synchronize(const EventReference& reference, Deadline deadline) {

@@ -17,6 +17,13 @@ Error has_host_functions(const Stream& stream) {
                        stream.index);
 }
 
+Result<void> check_alive(const StreamReference& reference) {
+  if (reference.valid()) [[likely]]
+    return {};
+  return Error::format(ErrorCode::kInvalidHandle, "stream %u was destroyed",
+                       reference.stream->index);
+}
+
 Error not_subscribed(ErrorCode code, const Stream& stream) {
   return Error::format(code, "no thread is subscribed to stream %u", stream.index);
 }
@@ -33,18 +40,20 @@ void ring(ReportQueue& queue) {
 
 }  // namespace
 
-Result<void> Reports::subscribe(Stream& stream, uint64_t thread) {
+Result<void> Reports::subscribe(const StreamReference& reference, uint64_t thread) {
+  Stream& stream = *reference.stream;
+  auto fresh = std::make_shared<ReportQueue>();
   MutexLock lock(mutex_);
+  US_TRY(check_alive(reference));
   if (stream.had_host_functions) return has_host_functions(stream);
   if (stream.reports != nullptr) {
     return Error::format(ErrorCode::kStreamSubscription,
                          "a thread is subscribed to stream %u already", stream.index);
   }
-  std::shared_ptr<ReportQueue>& queue = by_thread_[thread];
-  if (queue == nullptr) {
-    queue = std::make_shared<ReportQueue>();
-    queue->device = stream.device.load();
-  } else if (queue->device != stream.device.load()) {
+  const auto [found, is_first] = by_thread_.try_emplace(thread, fresh);
+  const std::shared_ptr<ReportQueue>& queue = found->second;
+  if (is_first) queue->device = stream.device.load();
+  if (queue->device != stream.device.load()) {
     return Error::format(ErrorCode::kThreadSubscription,
                          "thread 0x%" PRIx64 " serves streams of device %u, not of device %u",
                          thread, queue->device, stream.device.load());
@@ -54,10 +63,12 @@ Result<void> Reports::subscribe(Stream& stream, uint64_t thread) {
   return {};
 }
 
-Result<void> Reports::unsubscribe(Stream& stream, uint64_t thread) {
+Result<void> Reports::unsubscribe(const StreamReference& reference, uint64_t thread) {
+  Stream& stream = *reference.stream;
   uint64_t dropped = 0;
   {
     MutexLock lock(mutex_);
+    US_TRY(check_alive(reference));
     if (stream.had_host_functions) return has_host_functions(stream);
     if (stream.reports == nullptr) return not_subscribed(ErrorCode::kStreamSubscription, stream);
     const auto found = by_thread_.find(thread);
@@ -70,7 +81,7 @@ Result<void> Reports::unsubscribe(Stream& stream, uint64_t thread) {
     leave_locked(stream);
   }
   if (dropped > 0) {
-    note_failure(stream,
+    note_failure(reference,
                  Error::format(ErrorCode::kNoCallbackThread,
                                "the thread of stream %u unsubscribed before its callbacks ran",
                                stream.index),
@@ -94,20 +105,33 @@ uint64_t Reports::drop_reports_locked(Stream& stream) {
 void Reports::leave_locked(Stream& stream) {
   const std::shared_ptr<ReportQueue> queue = std::move(stream.reports);
   stream.reports = nullptr;
-  if (queue == nullptr || --queue->streams > 0) return;
+  if (queue == nullptr) return;
+  --queue->streams;
+  end_if_idle_locked(queue);
+}
+
+void Reports::end_if_idle_locked(const std::shared_ptr<ReportQueue>& queue) {
+  if (queue->streams > 0 || !queue->reports.empty()) return;
   std::erase_if(by_thread_, [&](const auto& entry) { return entry.second == queue; });
   ring(*queue);  // whoever waits for reports finds that there will be none
 }
 
-Result<void> Reports::check_subscribed(Stream& stream) {
+Result<void> Reports::check_subscribed(const StreamReference& reference) {
+  const Stream& stream = *reference.stream;
   MutexLock lock(mutex_);
+  US_TRY(check_alive(reference));
   if (stream.had_host_functions) return has_host_functions(stream);
   if (stream.reports == nullptr) return not_subscribed(ErrorCode::kNoCallbackThread, stream);
-  return {};
+  if (stream.reports->reports.size() < kMostReports) return {};
+  return Error::format(ErrorCode::kQueueFull,
+                       "%zu callbacks wait for the thread that is subscribed to stream %u",
+                       kMostReports, stream.index);
 }
 
-Result<void> Reports::claim_for_host_functions(Stream& stream) {
+Result<void> Reports::claim_for_host_functions(const StreamReference& reference) {
+  Stream& stream = *reference.stream;
   MutexLock lock(mutex_);
+  US_TRY(check_alive(reference));
   if (stream.reports != nullptr) {
     return Error::format(ErrorCode::kStreamSubscription,
                          "a thread is subscribed to stream %u, which can have no host functions",
@@ -137,6 +161,7 @@ Result<Report> Reports::take(uint64_t thread, Deadline deadline) {
       if (!queue->reports.empty()) {
         const Report report = queue->reports.front();
         queue->reports.pop_front();
+        end_if_idle_locked(queue);
         return report;
       }
       word = queue->word.load();
@@ -164,7 +189,6 @@ void Reports::forget(Stream& stream) {
 
 void Reports::end(Stream& stream) {
   MutexLock lock(mutex_);
-  drop_reports_locked(stream);
   leave_locked(stream);
   stream.had_host_functions = false;
 }

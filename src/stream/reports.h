@@ -38,13 +38,13 @@ class Reports {
  public:
   explicit Reports(Waiting& waiting) : waiting_(waiting) {}
 
-  Result<void> subscribe(Stream& stream, uint64_t thread);
+  Result<void> subscribe(const StreamReference& reference, uint64_t thread);
   // Callbacks that have not begun are dropped, and the stream hears of it.
-  Result<void> unsubscribe(Stream& stream, uint64_t thread);
-  // Refuses a stream that has no subscribed thread.
-  Result<void> check_subscribed(Stream& stream);
+  Result<void> unsubscribe(const StreamReference& reference, uint64_t thread);
+  // Refuses a stream that has no subscribed thread, or one with far too much to do.
+  Result<void> check_subscribed(const StreamReference& reference);
   // Makes it a stream of host functions from now on.
-  Result<void> claim_for_host_functions(Stream& stream);
+  Result<void> claim_for_host_functions(const StreamReference& reference);
 
   // Sends a callback out. False if nobody is subscribed.
   bool send(Stream& stream, uint64_t position, const UserFunction& callback);
@@ -52,13 +52,18 @@ class Reports {
   Result<Report> take(uint64_t thread, Deadline deadline);
   // The callback has run.
   void answer(const Report& report);
-  // Drops reports of a stream whose tasks are dropped, or that ends.
+  // Drops reports of a stream whose tasks are dropped.
   void forget(Stream& stream);
+  // The stream has ended. What it had sent still runs.
   void end(Stream& stream);
 
  private:
+  static constexpr size_t kMostReports = 1024 * 1024;
+
   // Takes the stream from its thread.
   void leave_locked(Stream& stream) US_REQUIRES(mutex_);
+  // A thread that serves no stream and has nothing to run is not subscribed any more.
+  void end_if_idle_locked(const std::shared_ptr<ReportQueue>& queue) US_REQUIRES(mutex_);
   // Returns the position of the last one that was dropped, 0 if there was none.
   uint64_t drop_reports_locked(Stream& stream) US_REQUIRES(mutex_);
 

@@ -2,8 +2,8 @@
 #include "stream/scheduler.h"
 
 #include <algorithm>
+#include <utility>
 
-#include "base/invariant.h"
 #include "base/pause.h"
 #include "platform/futex.h"
 #include "platform/thread.h"
@@ -26,7 +26,8 @@ Scheduler::Scheduler(WorkerClient& client)
     : client_(client),
       most_workers_(worker_limit()),
       patience_(platform::usable_processors() > 1 ? Clock::duration(kPatience)
-                                                  : Clock::duration::zero()) {}
+                                                  : Clock::duration::zero()),
+      helpers_(std::min(platform::usable_processors() - 1, kMostHelpers)) {}
 
 Scheduler::~Scheduler() {
   while (true) {
@@ -142,6 +143,56 @@ bool Scheduler::release(Stream& stream) {
   return true;
 }
 
+// ---- Errands ----
+
+Errand* Scheduler::pop_errand_locked() {
+  if (errands_ == nullptr) return nullptr;
+  Errand& errand = *std::exchange(errands_, errands_->next);
+  errand.state = Errand::State::kTaken;
+  ready_.fetch_sub(1, std::memory_order_relaxed);
+  return &errand;
+}
+
+void Scheduler::run_errand(Errand& errand) {
+  errand.work(errand.argument);
+  MutexLock lock(mutex_);
+  errand.state = Errand::State::kDone;  // from here on it is its owner's
+}
+
+void Scheduler::offer(std::span<Errand> errands) noexcept {
+  for (Errand& errand : errands) {
+    Call call;
+    {
+      MutexLock lock(mutex_);
+      errand.state = Errand::State::kOffered;
+      errand.next = std::exchange(errands_, &errand);
+      ready_.fetch_add(1, std::memory_order_relaxed);
+      call = call_locked();
+    }
+    answer(call);
+  }
+}
+
+void Scheduler::withdraw(std::span<Errand> errands) noexcept {
+  for (Errand& errand : errands) {
+    while (true) {
+      {
+        MutexLock lock(mutex_);
+        if (errand.state == Errand::State::kDone) break;
+        if (errand.state == Errand::State::kOffered) {
+          Errand** link = &errands_;
+          while (*link != &errand) link = &(*link)->next;
+          *link = errand.next;
+          ready_.fetch_sub(1, std::memory_order_relaxed);
+          break;
+        }
+      }
+      // Somebody is in the middle of its last step.
+      nap();
+    }
+  }
+}
+
 // ---- Workers ----
 
 Scheduler::Call Scheduler::call_locked() {
@@ -156,7 +207,11 @@ Scheduler::Call Scheduler::call_locked() {
   return Call::kNewWorker;
 }
 
-void Scheduler::answer(Call call) {
+bool Scheduler::needs_another_locked() const {
+  return ready_.load(std::memory_order_relaxed) > 0 || client_.next_wake() < watched_until_;
+}
+
+void Scheduler::answer(Call call) noexcept {
   if (call == Call::kNobody) return;
   if (call == Call::kSleeper) {
     platform::wake_one(sleep_word_);
@@ -183,7 +238,7 @@ Result<void> Scheduler::start_first_worker() {
   return started;
 }
 
-void Scheduler::poke() {
+void Scheduler::poke() noexcept {
   Call call;
   {
     MutexLock lock(mutex_);
@@ -192,19 +247,17 @@ void Scheduler::poke() {
   answer(call);
 }
 
-void Scheduler::begin_user_code() {
+void Scheduler::begin_user_code() noexcept {
   Call call = Call::kNobody;
   {
     MutexLock lock(mutex_);
     ++in_user_code_;
-    if (ready_.load(std::memory_order_relaxed) > 0 || client_.next_wake() != kNever) {
-      call = call_locked();
-    }
+    if (needs_another_locked()) call = call_locked();
   }
   answer(call);
 }
 
-void Scheduler::end_user_code() {
+void Scheduler::end_user_code() noexcept {
   MutexLock lock(mutex_);
   --in_user_code_;
 }
@@ -217,7 +270,9 @@ void Scheduler::work(void* scheduler) {
 
 Scheduler::Seen Scheduler::serve(Stream& stream) {
   while (true) {
-    switch (client_.run(stream)) {
+    const RunEnd end = client_.run(stream);
+    if (has_passed(client_.next_wake())) client_.wake_due();
+    switch (end) {
       case RunEnd::kParked:
         return Seen::kSome;
       case RunEnd::kEmpty:
@@ -226,7 +281,6 @@ Scheduler::Seen Scheduler::serve(Stream& stream) {
       case RunEnd::kReached:
       case RunEnd::kForOther:
       case RunEnd::kTurnOver:
-        if (has_passed(client_.next_wake())) client_.wake_due();
         if (ready_.load(std::memory_order_relaxed) == 0) break;
         hand_over(stream, Successor::kAnyone);
         return Seen::kSome;
@@ -250,8 +304,14 @@ bool Scheduler::linger(Stream& stream) {
     }
   } while (!found && ready_.load(std::memory_order_relaxed) == 0 &&
            !stream.is_orphan.load(std::memory_order_relaxed) && Clock::now() < until);
-  MutexLock lock(mutex_);
-  --looking_out_;
+  auto call = Call::kNobody;
+  {
+    MutexLock lock(mutex_);
+    --looking_out_;
+    // Those who made something else ready relied on this worker.
+    if (found && needs_another_locked()) call = call_locked();
+  }
+  answer(call);
   return found;
 }
 
@@ -274,40 +334,61 @@ Stream* Scheduler::next_stream(Seen seen) {
     if (has_passed(client_.next_wake())) client_.wake_due();
     Call call = Call::kNobody;
     Stream* stream = nullptr;
+    Errand* errand = nullptr;
     {
       MutexLock lock(mutex_);
       stream = pop_locked();
-      if (stream != nullptr && ready_.load(std::memory_order_relaxed) > 0) call = call_locked();
+      if (stream == nullptr) errand = pop_errand_locked();
+      const bool busy = stream != nullptr || errand != nullptr;
+      if (busy && needs_another_locked()) call = call_locked();
     }
     answer(call);
     if (stream != nullptr) return stream;
+    if (errand != nullptr) {
+      run_errand(*errand);
+      seen = Seen::kSome;
+      continue;
+    }
     if (seen == Seen::kSome) {
       look_out();
       seen = Seen::kNothing;
       continue;
     }
-    if (!sleep()) return nullptr;
+    if (!is_needed()) return nullptr;
+    sleep();
     seen = Seen::kSome;
   }
 }
 
-bool Scheduler::sleep() {
-  uint32_t word = 0;
+bool Scheduler::is_needed() {
+  auto call = Call::kNobody;
   {
     MutexLock lock(mutex_);
-    if (ready_.load(std::memory_order_relaxed) > 0) return true;
-    if (ending_ || workers_ - in_user_code_ > most_workers_) {
-      --workers_;
-      return false;
-    }
+    if (!ending_ && workers_ - in_user_code_ <= most_workers_) return true;
+    --workers_;
+    // It may have been this worker that was called.
+    if (needs_another_locked()) call = call_locked();
+  }
+  answer(call);
+  return false;
+}
+
+void Scheduler::sleep() {
+  uint32_t word = 0;
+  Deadline deadline = kNever;
+  {
+    MutexLock lock(mutex_);
+    if (ready_.load(std::memory_order_relaxed) > 0 || ending_) return;
     ++sleeping_;
+    // One sleeper that watches the clock is enough.
+    if (client_.next_wake() < watched_until_) deadline = watched_until_ = client_.next_wake();
     word = sleep_word_.load(std::memory_order_relaxed);
   }
-  platform::sleep_on(sleep_word_, word, client_.next_wake());
+  platform::sleep_on(sleep_word_, word, deadline);
   MutexLock lock(mutex_);
   --sleeping_;
   if (called_ > 0) --called_;
-  return true;
+  if (deadline == watched_until_) watched_until_ = kNever;
 }
 
 }  // namespace understudy

@@ -10,10 +10,12 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <span>
 
 #include "base/deadline.h"
 #include "base/mutex.h"
 #include "base/result.h"
+#include "memory/copy_helpers.h"
 #include "stream/stream.h"
 
 namespace understudy {
@@ -42,7 +44,7 @@ class WorkerClient {
   ~WorkerClient() = default;
 };
 
-class Scheduler {
+class Scheduler final : public CopyHelpers {
  public:
   explicit Scheduler(WorkerClient& client);
   // Ends the workers. REQUIRES: no stream has work.
@@ -56,7 +58,7 @@ class Scheduler {
   }
 
   // A stream that was idle has tasks: to be called after each that was added.
-  void offer(Stream& stream) {
+  void offer_tasks(Stream& stream) {
     if (stream.run_state.load() == RunState::kIdle) offer_idle(stream);
   }
   // A parked stream may go on.
@@ -72,10 +74,18 @@ class Scheduler {
   bool release(Stream& stream);
 
   // A worker must find out when to wake up.
-  void poke();
+  void poke() noexcept;
   // The calling worker enters and leaves a function of the program.
-  void begin_user_code();
-  void end_user_code();
+  void begin_user_code() noexcept;
+  void end_user_code() noexcept;
+
+  // ---- Large copies: idle workers help with them.
+  unsigned most_helpers() const override { return helpers_; }
+  void offer(std::span<Errand> errands) noexcept override;
+  void withdraw(std::span<Errand> errands) noexcept override;
+  bool has_other_work() const noexcept override {
+    return ready_.load(std::memory_order_relaxed) > 0;
+  }
 
   // How long it is worth looking out for something before sleeping; zero on one processor.
   Clock::duration patience() const { return patience_; }
@@ -94,16 +104,21 @@ class Scheduler {
   bool linger(Stream& stream);
   // Looks out for a stream that is ready.
   void look_out();
-  // False if the worker is not needed any more.
-  bool sleep();
+  // False if the worker is one too many: then it is to end.
+  bool is_needed();
+  void sleep();
 
   void push_locked(Stream& stream) US_REQUIRES(mutex_);
   Stream* pop_locked() US_REQUIRES(mutex_);
+  Errand* pop_errand_locked() US_REQUIRES(mutex_);
+  void run_errand(Errand& errand);
   void unlink_locked(Stream& stream) US_REQUIRES(mutex_);
   // What to do, after the lock, so that someone takes up what is ready.
   enum class Call : uint8_t { kNobody, kSleeper, kNewWorker };
   Call call_locked() US_REQUIRES(mutex_);
-  void answer(Call call) US_EXCLUDES(mutex_);
+  // Whether there is work, or a moment to wake up at, and the calling worker has something to do.
+  bool needs_another_locked() const US_REQUIRES(mutex_);
+  void answer(Call call) noexcept US_EXCLUDES(mutex_);
 
   struct List {
     Stream* first = nullptr;
@@ -113,16 +128,19 @@ class Scheduler {
   WorkerClient& client_;
   const unsigned most_workers_;
   const Clock::duration patience_;
+  const unsigned helpers_;
   std::atomic<bool> has_started_{false};
-  alignas(64) std::atomic<uint32_t> ready_{0};  // changed under the lock
+  alignas(64) std::atomic<uint32_t> ready_{0};  // streams and errands; changed under the lock
   std::atomic<uint32_t> sleep_word_{0};
   Mutex mutex_{LockRank::kScheduler};
   std::array<List, kPriorities> lists_ US_GUARDED_BY(mutex_);
+  Errand* errands_ US_GUARDED_BY(mutex_) = nullptr;
   unsigned workers_ US_GUARDED_BY(mutex_) = 0;
   unsigned in_user_code_ US_GUARDED_BY(mutex_) = 0;
   unsigned looking_out_ US_GUARDED_BY(mutex_) = 0;
   unsigned sleeping_ US_GUARDED_BY(mutex_) = 0;
   unsigned called_ US_GUARDED_BY(mutex_) = 0;  // sleepers that were woken and are not up yet
+  Deadline watched_until_ US_GUARDED_BY(mutex_) = kNever;  // when a sleeper wakes up by itself
   bool ending_ US_GUARDED_BY(mutex_) = false;
 };
 

@@ -50,7 +50,7 @@ struct StreamSettings {
 
 struct Stream {
   // ---- What it is. Constant while it lives; atomic for those who hold a stale handle.
-  std::atomic<uint32_t> state{0};  // generation of the slot, times two, plus one while it lives
+  std::atomic<uint32_t> state{0};  // a SlotState
   uint32_t index = 0;
   uint32_t pool_next = 0;
   std::atomic<uint32_t> flags{0};
@@ -71,7 +71,7 @@ struct Stream {
   // ---- The owner.
   alignas(64) std::atomic<uint64_t> completed{0};
   std::atomic<bool> in_user_code{false};  // the owner runs a function of the program
-  std::optional<Error> unannounced;       // why the task in front has failed
+  std::optional<Error> untold;            // why the task in front has failed
   uint64_t reported = 0;                  // position of the task whose callback was sent out
 
   // ---- What others tell the owner. Changes rarely, and all look at it.
@@ -104,15 +104,18 @@ struct Stream {
   std::shared_ptr<ReportQueue> reports;
   bool had_host_functions = false;
 
-  static bool alive(uint32_t state) { return state % 2 == 1; }
-  static uint32_t generation(uint32_t state) {
-    return state / 2 & ((1U << HandleParts::kGenerationBits) - 1);
-  }
   // Tasks up to a position do not run any more.
   void drop_tasks_until(uint64_t position) {
     uint64_t known = drop_until.load();
     while (known < position && !drop_until.compare_exchange_weak(known, position)) {
     }
+  }
+  // Whether a task is not to run, or to end early.
+  bool drops(uint64_t position) const {
+    return position <= drop_until.load(std::memory_order_acquire);
+  }
+  bool stops(uint64_t position) const {
+    return position == stop_at.load(std::memory_order_acquire);
   }
   bool is_done(uint64_t position) const {
     return completed.load(std::memory_order_acquire) >= position;

@@ -8,6 +8,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -42,6 +43,7 @@ uint32_t last_task_of_thread();
 class Streams final : private WorkerClient {
  public:
   Streams(const Settings& settings, Transfer& transfer, HostMemory& host);
+  ~Streams();
 
   Result<StreamReference> create(const StreamDescription& description);
   // Refuses handles of streams that ended or never were.
@@ -64,6 +66,8 @@ class Streams final : private WorkerClient {
   Result<void> drain(const StreamReference& reference);
   // The same for all streams of a context.
   Result<void> synchronize_owner(uint64_t owner, Deadline deadline = kNever);
+  // Waits for all of them, whatever comes of their tasks.
+  void finish_owner(uint64_t owner);
   static bool is_complete(const StreamReference& reference);
   // Waits until a task is done. False at the deadline.
   bool wait_until(Stream& stream, uint64_t position, Deadline deadline);
@@ -77,18 +81,23 @@ class Streams final : private WorkerClient {
   // Drops all tasks of a stream and forgets its failures; threads that wait for it hear of that.
   // Does not wait for a function of the program to return.
   void abort(const StreamReference& reference);
-  void abort_device(unsigned device);
+  // The same for all streams of a device, until a limit of time.
+  Result<void> abort_device(unsigned device, Deadline deadline);
   // Ends the task in front, if it waits or takes long; the others run.
   void stop_front(const StreamReference& reference);
 
   // Once a context stops on failures, it stays so.
   Result<void> set_failure_mode(const StreamReference& reference, FailureMode mode);
+  void set_priority(const StreamReference& reference, uint32_t priority);
   StreamSettings settings_of(const StreamReference& reference);
   template <typename Change>
   void change_settings(const StreamReference& reference, Change change) {
     MutexLock lock(mutex_);
     if (reference.valid()) change(reference.stream->settings);
   }
+
+  // From now on idle workers help with large copies of this process.
+  void help_with_copies();
 
   Reports& reports() { return reports_; }
   Waiting& waiting() { return waiting_; }
@@ -105,9 +114,11 @@ class Streams final : private WorkerClient {
   void wake_due() override { waiting_.wake_due(); }
 
   static bool has_room(Stream& stream);
-  Result<void> wait_for_room(Stream& stream);
+  Result<void> wait_for_room(const StreamReference& reference);
   // Runs what a stream needs to get to a position, as far as the caller may.
   void help(Stream& stream, uint64_t position, Deadline deadline);
+  // Runs a stream that the caller owns up to a position, as far as a thread that waits may.
+  RunEnd run_for(const Waiting::Blocker& wanted, Deadline deadline);
   // The caller owns the stream and has run it.
   void let_go(Stream& stream, RunEnd end);
   Waiting::Outcome wait_once(Stream& stream, uint64_t position, Deadline deadline);
@@ -116,14 +127,26 @@ class Streams final : private WorkerClient {
   // Streams that live and for which `matches` is true.
   template <typename Matches>
   std::vector<StreamReference> collect(Matches matches) const;
+  std::vector<StreamReference> streams_of(uint64_t owner) const;
 
-  // Makes sure that no task queued so far runs any more. Gives the last of them.
-  uint64_t begin_dropping(Stream& stream, AbortScope scope);
-  void finish_dropping(Stream& stream, uint64_t position);
+  // Tasks up to a position that are not to run any more.
+  struct Dropping {
+    Stream* stream;
+    uint64_t position;
+  };
+  // All that are queued; nothing if it is another stream by now.
+  std::optional<Dropping> begin_dropping(const StreamReference& reference, AbortScope scope);
+  // Waits until they are out of the queue. False at the deadline.
+  bool finish_dropping(const Dropping& dropping, Deadline deadline = kNever);
+
+  static Result<void> check_not_default(const Stream& stream);
   enum class CloseIf : uint8_t { kEmpty, kAnyway };
-  // Makes the handle stale. False if there are tasks.
-  Result<bool> close(const StreamReference& reference, CloseIf condition);
+  // Makes the handle stale, and gives the reference that is good from then on; nothing if there are
+  // tasks.
+  Result<std::optional<StreamReference>> close(const StreamReference& reference, CloseIf condition);
+  // After it was closed.
   void retire(Stream& stream);
+  void retire_at_once(const StreamReference& closed);
 
   const Settings& settings_;
   StreamPool pool_;
@@ -134,6 +157,7 @@ class Streams final : private WorkerClient {
   std::array<std::atomic<uint32_t>, kMaxDevices> created_{};  // without default streams
   Mutex mutex_{LockRank::kStreamRegistry};
   std::set<uint64_t> stopping_owners_ US_GUARDED_BY(mutex_);
+  bool helps_ = false;
 };
 
 }  // namespace understudy

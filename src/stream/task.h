@@ -11,6 +11,7 @@
 #include "base/deadline.h"
 #include "base/virtual_range.h"
 #include "memory/transfer.h"
+#include "stream/captured_bytes.h"
 
 namespace understudy {
 
@@ -33,9 +34,6 @@ enum class TaskKind : uint8_t {
   kReport,  // a callback for a subscribed thread
 };
 
-// Which side of a copy is page-locked memory of the host. It must still be when the task runs.
-enum class HostSide : uint8_t { kNone, kSource, kTarget };
-
 struct Copy {
   VirtualAddress to = 0;
   VirtualAddress from = 0;
@@ -45,14 +43,13 @@ struct Copy {
 // Several copies in one task.
 struct ListedCopy {
   Copy copy;
-  HostSide host_side = HostSide::kNone;
+  Sides sides = Sides::kDevices;
 };
 using CopyList = std::vector<ListedCopy>;
 
 struct CapturedCopy {
   VirtualAddress to;
-  uint8_t* bytes;  // freed with the task
-  uint64_t count;
+  CapturedBytes* source;  // deleted with the task
 };
 
 struct Fill {
@@ -104,7 +101,8 @@ struct UserFunction {
 struct Task {
   TaskKind kind = TaskKind::kSet;
   uint8_t device = 0;  // on whose behalf
-  HostSide host_side = HostSide::kNone;
+  // A side that is host memory is page-locked, and must still be when the task runs.
+  Sides sides = Sides::kDevices;
   uint32_t submitter = 0;  // number of the thread, for whoever asks after a failure
   union {
     Copy copy;
@@ -127,7 +125,7 @@ static_assert(sizeof(Task) == 64 && std::is_trivially_copyable_v<Task>);
 // Frees what a task owns, whether it ran or not.
 inline void release_payload(Task& task) {
   if (task.kind == TaskKind::kCopyList) delete task.list;
-  if (task.kind == TaskKind::kCopyCaptured) delete[] task.captured.bytes;
+  if (task.kind == TaskKind::kCopyCaptured) delete task.captured.source;
 }
 
 }  // namespace understudy

@@ -27,11 +27,14 @@ FailureObserver failure_observer();
 
 // The first failure stays until someone takes it; one that `stays` until it is forgotten.
 enum class FailureLife : uint8_t { kUntilTaken, kStays };
+// The owner of the stream, whose task it was.
 void note_failure(Stream& stream, const Error& error, FailureLife life);
+// Someone else. Nothing if it is another stream by now; so it is with the others.
+void note_failure(const StreamReference& reference, const Error& error, FailureLife life);
 // What a synchronisation has to return.
-Result<void> take_failure(Stream& stream);
+Result<void> take_failure(const StreamReference& reference);
 // What a new task has to be refused with: only failures that stay.
-Result<void> lasting_failure(Stream& stream);
-void forget_failure(Stream& stream);
+Result<void> lasting_failure(const StreamReference& reference);
+void forget_failure(const StreamReference& reference);
 
 }  // namespace understudy

@@ -20,7 +20,14 @@ class TaskQueue {
   TaskQueue(const TaskQueue&) = delete;
   TaskQueue& operator=(const TaskQueue&) = delete;
 
-  // The caller publishes afterwards that there is one more. May throw for want of memory.
+  // To be called before the lock under which the `number`-th task is pushed: gets memory for it, if
+  // it needs some. May throw for want of it, as push may where others were faster.
+  void prepare(uint64_t number) {
+    if (number % kTasksPerSegment == 0 && spare_.load(std::memory_order_relaxed) == nullptr) {
+      delete spare_.exchange(new Segment, std::memory_order_acq_rel);
+    }
+  }
+  // The caller publishes afterwards that there is one more.
   void push(const Task& task);
   // REQUIRES: a task is published that was not popped.
   Task& front();

@@ -6,8 +6,8 @@
 #include <exception>
 #include <new>
 
-#include "base/scope_exit.h"
 #include "base/size_text.h"
+#include "stream/event_tasks.h"
 #include "stream/task_failure.h"
 
 namespace understudy {
@@ -16,8 +16,6 @@ namespace {
 
 // What a thread with a limit of time may still do itself.
 constexpr uint64_t kShortCopy = kMiB;
-// A longer copy is done in slices, so that it can be stopped.
-constexpr uint64_t kSlice = 64 * kMiB;
 
 bool calls_user(TaskKind kind) { return kind == TaskKind::kHostFunction; }
 
@@ -28,12 +26,13 @@ bool takes_long(const Task& task) {
     case TaskKind::kCopyRows:
       return task.rows.width * task.rows.height > kShortCopy;
     case TaskKind::kCopyCaptured:
-      return task.captured.count > kShortCopy;
+      return task.captured.source->size() > kShortCopy;
     case TaskKind::kCopyList:
       return true;
     case TaskKind::kSet:
-    case TaskKind::kSetWords:
       return task.fill.count > kShortCopy;
+    case TaskKind::kSetWords:
+      return task.fill.count > kShortCopy / sizeof(uint32_t);
     default:
       return false;
   }
@@ -53,11 +52,18 @@ bool holds(ValueCondition condition, uint64_t memory, uint64_t value) {
   return true;
 }
 
-// Memory that changes without a task of this process is looked at in growing steps.
-Clock::duration time_to_next_look(uint32_t looks) {
-  constexpr auto kFirst = std::chrono::microseconds(20);
-  constexpr uint32_t kDoublings = 6;  // up to 1.28 ms
-  return kFirst * (1U << std::min(looks, kDoublings));
+// When to look again at memory that may change without a call of this process: in growing steps,
+// and the less often the more streams wait for some. Long steps end at common moments, so that many
+// streams are woken at a time.
+Deadline next_look(uint32_t looks, uint32_t streams) {
+  constexpr std::chrono::microseconds kFirst(20);
+  constexpr uint32_t kDoublings = 8;  // up to 5 ms
+  constexpr std::chrono::microseconds kForEachStream(50);
+  constexpr Clock::duration kTick = std::chrono::milliseconds(1);
+  const Clock::duration step =
+      std::max(kFirst * (1U << std::min(looks, kDoublings)), kForEachStream * streams);
+  const Deadline moment = Clock::now() + step;
+  return step < kTick ? moment : moment + (kTick - moment.time_since_epoch() % kTick);
 }
 
 // Faults of the memory that a task names are faults of the device; running out of it is not.
@@ -70,31 +76,31 @@ Error as_task_failure(const Stream& stream, uint64_t position, const Error& erro
                        error.text());
 }
 
-bool is_dropped(const Stream& stream, uint64_t position) {
-  return position <= stream.drop_until.load(std::memory_order_acquire);
-}
-bool is_stopped(const Stream& stream, uint64_t position) {
-  return position == stream.stop_at.load(std::memory_order_acquire);
-}
+// Tells a transfer that its task is dropped or stopped.
+class TaskStopper final : public Stopper {
+ public:
+  TaskStopper(const Stream& stream, uint64_t position) : stream_(stream), position_(position) {}
+  bool wants_stop() const override { return stream_.drops(position_) || stream_.stops(position_); }
 
-void end_wait(const WaitTask& wait) {
-  if (!wait.is_counted) return;
-  Event& event = *wait.moment.event;
-  MutexLock lock(event.mutex);
-  if (event.state.load() == wait.moment.state) event.queued_waits.fetch_sub(1);
-}
+ private:
+  const Stream& stream_;
+  const uint64_t position_;
+};
 
 }  // namespace
 
 RunEnd TaskRunner::run(Stream& stream, const RunLimits& limits) {
-  for (unsigned tasks = 0;; ++tasks) {
+  unsigned tasks = 0;
+  while (true) {
     const uint64_t done = stream.completed.load(std::memory_order_relaxed);
     if (done >= limits.until) return RunEnd::kReached;
     if (done == stream.submitted.load(std::memory_order_acquire)) return RunEnd::kEmpty;
-    if (tasks == limits.most_tasks && limits.most_tasks != 0) return RunEnd::kTurnOver;
+    if (limits.most_tasks != 0 && tasks >= limits.most_tasks) return RunEnd::kTurnOver;
     const Front front{stream, stream.queue.front(), done + 1};
+    // A task that takes long is a turn of its own.
+    tasks += takes_long(front.task) ? limits.most_tasks : 1;
     // A failure that someone wants to hear of is told even if the rest is dropped.
-    if (is_dropped(stream, front.position) && !stream.unannounced) {
+    if (stream.drops(front.position) && !stream.untold) {
       if (front.task.kind == TaskKind::kWaitForRecord) end_wait(front.task.wait);
     } else {
       const Step step = this->step(front, limits);
@@ -112,11 +118,11 @@ RunEnd TaskRunner::run(Stream& stream, const RunLimits& limits) {
 
 TaskRunner::Step TaskRunner::step(const Front& front, const RunLimits& limits) {
   Stream& stream = front.stream;
-  if (stream.unannounced) {
+  if (stream.untold) {
     if (!limits.may_call_users) return Step::kForOther;
-    announce(front, *stream.unannounced);
-    stream.unannounced.reset();
-    return Step::kDone;
+    const Error error = *stream.untold;
+    stream.untold.reset();
+    return fail(front, error, limits);
   }
   if ((!limits.may_call_users && calls_user(front.task.kind)) ||
       (!limits.may_take_long && takes_long(front.task))) {
@@ -160,25 +166,30 @@ Result<TaskRunner::Step> TaskRunner::step_by_kind(const Front& front) {
 
 Result<void> TaskRunner::perform(const Front& front) {
   const Task& task = front.task;
+  const TaskStopper stopper(front.stream, front.position);
+  const auto conduct = [&](Sides sides) { return Conduct{sides, &stopper}; };
   switch (task.kind) {
     case TaskKind::kCopy:
-      return copy(front, task.copy, task.host_side);
+      return copy(task.copy, task.device, conduct(task.sides));
     case TaskKind::kCopyRows:
-      return copy_rows(task);
+      return copy_rows(task.rows, task.device, conduct(task.sides));
     case TaskKind::kCopyList:
-      for (const ListedCopy& each : *task.list) US_TRY(copy(front, each.copy, each.host_side));
+      for (const ListedCopy& each : *task.list) {
+        US_TRY(copy(each.copy, task.device, conduct(each.sides)));
+      }
       return {};
     case TaskKind::kCopyCaptured:
-      return transfer_.copy(task.captured.to, to_address(task.captured.bytes), task.captured.count,
-                            task.device, Timing::kQueued);
+      return transfer_.copy(task.captured.to, to_address(task.captured.source->data()),
+                            task.captured.source->size(), task.device, conduct(Sides::kFromHost));
     case TaskKind::kSet:
       return transfer_.set(task.fill.to, static_cast<uint8_t>(task.fill.value), task.fill.count,
-                           task.device);
+                           task.device, conduct(Sides::kDevices));
     case TaskKind::kSetWords:
-      return transfer_.set_words(task.fill.to, task.fill.value, task.fill.count, task.device);
+      return transfer_.set_words(task.fill.to, task.fill.value, task.fill.count, task.device,
+                                 conduct(Sides::kDevices));
     case TaskKind::kWriteValue:
       return transfer_.copy(task.value.address, to_address(&task.value.value),
-                            sizeof task.value.value, task.device, Timing::kQueued);
+                            sizeof task.value.value, task.device, conduct(Sides::kFromHost));
     default:
       return {};
   }
@@ -190,81 +201,31 @@ Result<void> TaskRunner::keep_host_side(VirtualRange range, HazardPin& pin) {
                        SizeText(range.size).c_str(), to_pointer(range.base));
 }
 
-Result<void> TaskRunner::copy(const Front& front, const Copy& copy, HostSide host_side) {
-  if (host_side == HostSide::kNone) return copy_in_slices(front, copy);
+Result<void> TaskRunner::copy(const Copy& copy, unsigned device, const Conduct& conduct) {
+  if (conduct.sides == Sides::kDevices) {
+    return transfer_.copy(copy.to, copy.from, copy.count, device, conduct);
+  }
   HazardPin pin;
-  const VirtualAddress host = host_side == HostSide::kSource ? copy.from : copy.to;
+  const VirtualAddress host = conduct.sides == Sides::kFromHost ? copy.from : copy.to;
   US_TRY(keep_host_side({host, copy.count}, pin));
-  return copy_in_slices(front, copy);
+  return transfer_.copy(copy.to, copy.from, copy.count, device, conduct);
 }
 
-Result<void> TaskRunner::copy_in_slices(const Front& front, const Copy& copy) {
-  const unsigned device = front.task.device;
-  const bool overlaps = copy.to - copy.from < copy.count || copy.from - copy.to < copy.count;
-  if (copy.count <= kSlice || overlaps) {
-    return transfer_.copy(copy.to, copy.from, copy.count, device, Timing::kQueued);
+Result<void> TaskRunner::copy_rows(const PlaneCopy& rows, unsigned device, const Conduct& conduct) {
+  if (conduct.sides == Sides::kDevices) return transfer_.copy_rows(rows, device, conduct);
+  const bool from_host = conduct.sides == Sides::kFromHost;
+  const uint64_t pitch = from_host ? rows.from_pitch : rows.to_pitch;
+  uint64_t extent = 0;
+  if (__builtin_mul_overflow(pitch, rows.height - 1, &extent) ||
+      __builtin_add_overflow(extent, rows.width, &extent)) {
+    return Error::format(ErrorCode::kRefused, "the rows run past the end of all addresses");
   }
-  US_TRY(transfer_.check_copy(copy.to, copy.from, copy.count, device, Timing::kQueued));
-  for (uint64_t done = 0; done < copy.count; done += kSlice) {
-    if (is_dropped(front.stream, front.position)) return {};
-    if (is_stopped(front.stream, front.position)) {
-      return Error::format(ErrorCode::kStreamAborted, "stopped after %s of %s",
-                           SizeText(done).c_str(), SizeText(copy.count).c_str());
-    }
-    US_TRY(transfer_.copy(copy.to + done, copy.from + done, std::min(kSlice, copy.count - done),
-                          device, Timing::kQueued));
-  }
-  return {};
-}
-
-Result<void> TaskRunner::copy_rows(const Task& task) {
-  const PlaneCopy& rows = task.rows;
   HazardPin pin;
-  if (task.host_side != HostSide::kNone) {
-    const bool source = task.host_side == HostSide::kSource;
-    const uint64_t pitch = source ? rows.from_pitch : rows.to_pitch;
-    uint64_t extent = 0;
-    if (__builtin_mul_overflow(pitch, rows.height - 1, &extent) ||
-        __builtin_add_overflow(extent, rows.width, &extent)) {
-      return Error::format(ErrorCode::kRefused, "the rows run past the end of all addresses");
-    }
-    US_TRY(keep_host_side({source ? rows.from : rows.to, extent}, pin));
-  }
-  return transfer_.copy_rows(rows, task.device, Timing::kQueued);
+  US_TRY(keep_host_side({from_host ? rows.from : rows.to, extent}, pin));
+  return transfer_.copy_rows(rows, device, conduct);
 }
 
-// ---- Events ----
-
-void TaskRunner::reach_record(const EventMoment& moment) {
-  Event& event = *moment.event;
-  if (!event.has_time.load(std::memory_order_relaxed)) return;
-  MutexLock lock(event.mutex);
-  if (event.state.load() != moment.state || event.sequence.load() != moment.sequence) return;
-  event.time = Clock::now();
-  event.time_sequence = moment.sequence;
-}
-
-void TaskRunner::reset_event(const EventMoment& moment) {
-  Event& event = *moment.event;
-  MutexLock lock(event.mutex);
-  if (event.state.load() == moment.state && event.sequence.load() == moment.sequence) {
-    event.record.reset();
-  }
-}
-
-namespace {
-
-// What a wait for a record that was yet to come waits for now; nothing if the event has ended.
-// The record is null as long as there is none.
-std::optional<Record> record_after(const EventMoment& moment) {
-  Event& event = *moment.event;
-  MutexLock lock(event.mutex);
-  if (event.state.load() != moment.state) return std::nullopt;
-  if (event.sequence.load() == moment.sequence) return Record{};
-  return event.record;
-}
-
-}  // namespace
+// ---- Waits ----
 
 Result<TaskRunner::Step> TaskRunner::wait_for_record(const Front& front) {
   Stream& stream = front.stream;
@@ -274,17 +235,9 @@ Result<TaskRunner::Step> TaskRunner::wait_for_record(const Front& front) {
     wait.deadline =
         wait.limit_seconds == 0 ? kNever : deadline_after(std::chrono::seconds(wait.limit_seconds));
   }
-  if (wait.stream == nullptr) {
-    const std::optional<Record> record = record_after(wait.moment);
-    if (!record) {
-      end_wait(wait);
-      return Step::kDone;
-    }
-    wait.stream = record->stream;
-    wait.position = record->position;
-  }
+  if (wait.stream == nullptr && !bind(wait)) return Step::kDone;
   const bool is_over = wait.stream != nullptr && wait.stream->is_done(wait.position);
-  if (is_over || is_stopped(stream, front.position)) {
+  if (is_over || stream.stops(front.position)) {
     end_wait(wait);
     return Step::kDone;
   }
@@ -304,17 +257,36 @@ Result<TaskRunner::Step> TaskRunner::wait_for_value(const Front& front) {
   ValueTask& value = front.task.value;
   uint64_t memory = 0;
   US_TRY(transfer_.copy(to_address(&memory), value.address, sizeof memory, front.task.device,
-                        Timing::kQueued));
-  if (holds(value.condition, memory, value.value) || is_stopped(front.stream, front.position)) {
+                        {Sides::kToHost}));
+  if (holds(value.condition, memory, value.value) || front.stream.stops(front.position)) {
     return Step::kDone;
   }
-  const Deadline next_look = Clock::now() + time_to_next_look(value.looks++);
-  return waiting_.park_until_written(front.stream, next_look) ? Step::kParked : Step::kAgain;
+  const Deadline look = next_look(value.looks++, waiting_.value_waiters());
+  return waiting_.park_until_written(front.stream, look) ? Step::kParked : Step::kAgain;
 }
 
 // ---- Functions of the program ----
 
 namespace {
+
+// Marks the time in which a worker is in a function of the program.
+class UserCode {
+ public:
+  UserCode(Stream& stream, Scheduler& scheduler) : stream_(stream), scheduler_(scheduler) {
+    stream_.in_user_code.store(true);
+    scheduler_.begin_user_code();
+  }
+  ~UserCode() {
+    scheduler_.end_user_code();
+    stream_.in_user_code.store(false);
+  }
+  UserCode(const UserCode&) = delete;
+  UserCode& operator=(const UserCode&) = delete;
+
+ private:
+  Stream& stream_;
+  Scheduler& scheduler_;
+};
 
 Error thrown_by_user(const Stream& stream, uint64_t position, const char* what) {
   return Error::format(ErrorCode::kInternal,
@@ -326,12 +298,7 @@ Error thrown_by_user(const Stream& stream, uint64_t position, const char* what) 
 
 TaskRunner::Step TaskRunner::call_host_function(const Front& front) {
   Stream& stream = front.stream;
-  stream.in_user_code.store(true);
-  scheduler_.begin_user_code();
-  ScopeExit leave([&] {
-    scheduler_.end_user_code();
-    stream.in_user_code.store(false);
-  });
+  const UserCode user_code(stream, scheduler_);
   const UserFunction user = front.task.user;
   try {
     user.function(user.argument);
@@ -361,7 +328,7 @@ TaskRunner::Step TaskRunner::send_report(const Front& front) {
     }
   }
   if (!callback.blocks || stream.answered.load() >= front.position ||
-      is_stopped(stream, front.position)) {
+      stream.stops(front.position)) {
     return Step::kDone;
   }
   return waiting_.park_until_answered(stream) ? Step::kParked : Step::kAgain;
@@ -371,38 +338,50 @@ TaskRunner::Step TaskRunner::send_report(const Front& front) {
 
 TaskRunner::Step TaskRunner::fail(const Front& front, const Error& error, const RunLimits& limits) {
   Stream& stream = front.stream;
+  if (error.code() == ErrorCode::kStreamAborted) {  // as the program wanted
+    if (stream.stops(front.position)) note_failure(stream, error, FailureLife::kUntilTaken);
+    return Step::kDone;
+  }
+  // Those who want to hear of it do so before anyone can learn it from the stream.
+  if (failure_observer() != nullptr) {
+    if (!limits.may_call_users) {
+      stream.untold = error;
+      return Step::kForOther;
+    }
+    announce(front, error);
+  }
   if (stream.stops_on_failure.load()) {
     stop_context(stream, error);
   } else {
     note_failure(stream, error, FailureLife::kUntilTaken);
   }
-  if (failure_observer() == nullptr) return Step::kDone;
-  if (!limits.may_call_users) {
-    // The task stays in front, done but for that, until a worker comes.
-    stream.unannounced = error;
-    return Step::kForOther;
-  }
-  announce(front, error);
   return Step::kDone;
 }
 
 void TaskRunner::announce(const Front& front, const Error& error) {
   const FailureObserver observer = failure_observer();
   if (observer == nullptr) return;
-  front.stream.in_user_code.store(true);
-  scheduler_.begin_user_code();
+  const UserCode user_code(front.stream, scheduler_);
   observer({front.stream.device.load(), front.stream.index, static_cast<uint32_t>(front.position),
             front.task.submitter, &error});
-  scheduler_.end_user_code();
-  front.stream.in_user_code.store(false);
 }
 
 void TaskRunner::stop_context(Stream& failed, const Error& error) {
   const uint64_t owner = failed.owner.load();
-  streams_.for_each([&](Stream& stream) {
-    if (!Stream::alive(stream.state.load()) || stream.owner.load() != owner) return;
-    note_failure(stream, error, FailureLife::kStays);
-    stream.drop_tasks_until(stream.submitted.load());
+  const auto for_each_of_context = [&](auto visit) {
+    streams_.for_each([&](Stream& stream) {
+      const uint32_t state = stream.state.load(std::memory_order_acquire);
+      if (SlotState::alive(state) && stream.owner.load() == owner) visit(stream, state);
+    });
+  };
+  // All of them before anyone hears of it: first the failure, then the tasks that were queued, so
+  // that a task which comes now is refused or dropped.
+  for_each_of_context([&](Stream& stream, uint32_t state) {
+    note_failure({&stream, state}, error, FailureLife::kStays);
+    BriefLock lock(stream.queue_mutex);
+    if (stream.state.load() == state) stream.drop_tasks_until(stream.submitted.load());
+  });
+  for_each_of_context([&](Stream& stream, uint32_t) {
     waiting_.wake(stream);
     waiting_.interrupt(stream);
   });

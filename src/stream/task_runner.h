@@ -51,9 +51,8 @@ class TaskRunner {
   Result<Step> step_by_kind(const Front& front);
   // Tasks that move bytes: they run to their end.
   Result<void> perform(const Front& front);
-  Result<void> copy(const Front& front, const Copy& copy, HostSide host_side);
-  Result<void> copy_in_slices(const Front& front, const Copy& copy);
-  Result<void> copy_rows(const Task& task);
+  Result<void> copy(const Copy& copy, unsigned device, const Conduct& conduct);
+  Result<void> copy_rows(const PlaneCopy& rows, unsigned device, const Conduct& conduct);
   Result<void> keep_host_side(VirtualRange range, HazardPin& pin);
   // Tasks that wait.
   Result<Step> wait_for_record(const Front& front);
@@ -61,9 +60,6 @@ class TaskRunner {
   // Functions of the program.
   Step call_host_function(const Front& front);
   Step send_report(const Front& front);
-
-  void reach_record(const EventMoment& moment);
-  void reset_event(const EventMoment& moment);
 
   Step fail(const Front& front, const Error& error, const RunLimits& limits);
   void announce(const Front& front, const Error& error);

@@ -11,7 +11,7 @@ namespace understudy {
 
 bool Waiting::is_cut_short(const Stream& stream) {
   const uint64_t position = stream.completed.load(std::memory_order_relaxed) + 1;
-  return position <= stream.drop_until.load() || position == stream.stop_at.load();
+  return stream.drops(position) || stream.stops(position);
 }
 
 void Waiting::watch_locked(Stream& on, Watcher& watcher, uint64_t position) {
@@ -49,21 +49,8 @@ void Waiting::wake_locked(Stream& stream) {
     parked.values.unlink();
     value_waiters_.fetch_sub(1, std::memory_order_relaxed);
   }
-  if (parked.timed.is_linked()) {
-    parked.timed.unlink();
-    if (parked.wake_at.time_since_epoch().count() == next_wake_.load(std::memory_order_relaxed)) {
-      find_next_wake_locked();
-    }
-  }
+  parked.timed.unlink();
   scheduler_.resume(stream);
-}
-
-void Waiting::find_next_wake_locked() {
-  Deadline next = kNever;
-  for (StreamLink* link = timed_.first(); link != nullptr; link = timed_.after(*link)) {
-    next = std::min(next, link->stream->parked.wake_at);
-  }
-  next_wake_.store(next.time_since_epoch().count());
 }
 
 bool Waiting::park_until_done(Stream& stream, Stream& on, uint64_t position, Deadline wake_at) {
@@ -179,11 +166,17 @@ void Waiting::wake(Stream& stream) {
 void Waiting::wake_due() {
   MutexLock lock(mutex_);
   const Deadline now = Clock::now();
+  Deadline next = kNever;
   for (StreamLink* link = timed_.first(); link != nullptr;) {
     Stream& stream = *link->stream;
     link = timed_.after(*link);
-    if (stream.parked.wake_at <= now) wake_locked(stream);
+    if (stream.parked.wake_at <= now) {
+      wake_locked(stream);
+    } else {
+      next = std::min(next, stream.parked.wake_at);
+    }
   }
+  next_wake_.store(next.time_since_epoch().count());
 }
 
 // ---- Threads ----

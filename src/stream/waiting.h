@@ -42,12 +42,14 @@ class Waiting {
   void note_write() {
     if (value_waiters_.load(std::memory_order_relaxed) > 0) wake_value_waiters();
   }
+  uint32_t value_waiters() const { return value_waiters_.load(std::memory_order_relaxed); }
   // The event was recorded or has ended.
   void note_event(Event& event) {
     if (event.unbound_waits.load() > 0) wake_unbound(event);
   }
   // Makes the stream ready if it is parked.
   void wake(Stream& stream);
+  // When a parked stream wants to be woken; maybe one that has been woken already.
   Deadline next_wake() const {
     return Deadline(Clock::duration(next_wake_.load(std::memory_order_relaxed)));
   }
@@ -73,7 +75,6 @@ class Waiting {
   void park_locked(Stream& stream, Deadline wake_at) US_REQUIRES(mutex_);
   void wake_locked(Stream& stream) US_REQUIRES(mutex_);
   void wake_thread_locked(Watcher& watcher, Watcher::Word word) US_REQUIRES(mutex_);
-  void find_next_wake_locked() US_REQUIRES(mutex_);
   static void find_wanted(Stream& on);
   void wake_satisfied(Stream& on);
   void wake_value_waiters();

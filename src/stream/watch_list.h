@@ -50,7 +50,6 @@ struct Watcher : WatchLink {
 template <typename Link>
 class LinkList {
  public:
-  bool is_empty() const { return !head_.is_linked(); }
   void add(Link& link) { link.insert_before(head_); }
   // The first link, and the one behind a link; null at the end.
   Link* first() { return at(head_.next); }

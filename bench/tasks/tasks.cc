@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How fast does work get to a stream and get done, and what does a stream cost that has none?
+// Against a hand-off to another thread and back by a futex, which is what a work queue without
+// spinning does for every task.
+#include <linux/futex.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <climits>
+#include <thread>
+#include <vector>
+
+#include "support/device.h"
+#include "support/measure.h"
+#include "support/report.h"
+
+using namespace bench;
+
+namespace {
+
+constexpr size_t kBytes64 = 64;
+constexpr size_t kMemory = size_t{1} << 20;
+
+// ---- A thread that answers: each turn is a word changed and woken for, there and back ----
+
+class FutexPartner {
+ public:
+  FutexPartner()
+      : thread_([this] {
+          for (uint32_t turn = 0; wait_for_change(asked_, turn) != kEnd;) {
+            turn = asked_.load();
+            set(answered_, turn);
+          }
+        }) {}
+  ~FutexPartner() {
+    set(asked_, kEnd);
+    thread_.join();
+  }
+
+  void there_and_back() {
+    const uint32_t before = answered_.load();
+    set(asked_, before + 1);
+    wait_for_change(answered_, before);
+  }
+
+ private:
+  static constexpr uint32_t kEnd = UINT32_MAX;
+
+  static uint32_t wait_for_change(std::atomic<uint32_t>& word, uint32_t old) {
+    while (word.load() == old) {
+      syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, old, nullptr, nullptr, 0);
+    }
+    return word.load();
+  }
+  static void set(std::atomic<uint32_t>& word, uint32_t value) {
+    word.store(value);
+    syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
+  }
+
+  std::atomic<uint32_t> asked_{0};
+  std::atomic<uint32_t> answered_{0};
+  std::thread thread_;
+};
+
+double hand_off(FutexPartner& partner, unsigned turns) {
+  const Stopwatch time;
+  for (unsigned i = 0; i < turns; ++i) partner.there_and_back();
+  return time.nanoseconds() / turns;
+}
+
+// ---- Tasks ----
+
+struct Memory {
+  void* device[2];
+  void* host;
+};
+
+Memory take_memory() {
+  Memory memory{};
+  for (void*& block : memory.device) {
+    check(aclrtMalloc(&block, kMemory, ACL_MEM_MALLOC_HUGE_FIRST));
+    check(aclrtMemset(block, kMemory, 1, kMemory));
+  }
+  check(aclrtMallocHost(&memory.host, kMemory));
+  return memory;
+}
+
+using Submit = void (*)(const Memory& memory, aclrtStream stream);
+
+void set_bytes(const Memory& memory, aclrtStream stream) {
+  check(aclrtMemsetAsync(memory.device[0], kBytes64, 1, kBytes64, stream));
+}
+void copy_within(const Memory& memory, aclrtStream stream) {
+  check(aclrtMemcpyAsync(memory.device[0], kBytes64, memory.device[1], kBytes64,
+                         ACL_MEMCPY_DEVICE_TO_DEVICE, stream));
+}
+void copy_from_host(const Memory& memory, aclrtStream stream) {
+  check(aclrtMemcpyAsync(memory.device[0], kBytes64, memory.host, kBytes64,
+                         ACL_MEMCPY_HOST_TO_DEVICE, stream));
+}
+
+// Nanoseconds per task, from the first that is queued until all are done.
+double many(const Memory& memory, Submit submit, const std::vector<aclrtStream>& streams,
+            unsigned tasks) {
+  const Stopwatch time;
+  for (unsigned i = 0; i < tasks; ++i) submit(memory, streams[i % streams.size()]);
+  for (const aclrtStream stream : streams) check(aclrtSynchronizeStream(stream));
+  return time.nanoseconds() / tasks;
+}
+
+double one_at_a_time(const Memory& memory, aclrtStream stream, unsigned tasks) {
+  const Stopwatch time;
+  for (unsigned i = 0; i < tasks; ++i) {
+    set_bytes(memory, stream);
+    check(aclrtSynchronizeStream(stream));
+  }
+  return time.nanoseconds() / tasks;
+}
+
+// The same when no worker has been awake for a while.
+double one_after_a_rest(const Memory& memory, aclrtStream stream, unsigned tasks) {
+  double total = 0;
+  for (unsigned i = 0; i < tasks; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    total += one_at_a_time(memory, stream, 1);
+  }
+  return total / tasks;
+}
+
+// Microseconds of processor time per second in which nobody wants anything.
+double idle_cost(std::chrono::milliseconds rest) {
+  const auto used = [] {
+    rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    const auto microseconds = [](const timeval& time) {
+      return static_cast<double>(time.tv_sec) * 1e6 + static_cast<double>(time.tv_usec);
+    };
+    return microseconds(usage.ru_utime) + microseconds(usage.ru_stime);
+  };
+  std::this_thread::sleep_for(std::chrono::milliseconds(1));  // workers fall asleep
+  const double before = used();
+  std::this_thread::sleep_for(rest);
+  return (used() - before) / (static_cast<double>(rest.count()) / 1e3);
+}
+
+double per_microsecond(double nanoseconds) { return 1e3 / nanoseconds; }
+
+struct Case {
+  const char* name;
+  Submit submit;
+  size_t streams;
+};
+constexpr Case kCases[] = {{"set 64 B, 1 stream", set_bytes, 1},
+                           {"copy 64 B within, 1 stream", copy_within, 1},
+                           {"copy 64 B to the device, 1 stream", copy_from_host, 1},
+                           {"set 64 B, 64 streams in turn", set_bytes, 64}};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const Report report("tasks", argc, argv);
+  start_device();
+  const Memory memory = take_memory();
+  std::vector<aclrtStream> streams(64);
+  for (aclrtStream& stream : streams) check(aclrtCreateStream(&stream));
+  FutexPartner partner;
+  const unsigned tasks = report.full_or_smoke(20'000U, 100U);
+  const unsigned turns = report.full_or_smoke(200U, 10U);
+  const unsigned repetitions = report.full_or_smoke(31U, 1U);
+
+  for (const Case& each : kCases) {
+    const std::vector<aclrtStream> used(streams.begin(),
+                                        streams.begin() + static_cast<ptrdiff_t>(each.streams));
+    const std::vector<double> times =
+        medians(repetitions, {[&] { return many(memory, each.submit, used, tasks); },
+                              [&] { return hand_off(partner, turns); }});
+    report.add({each.name, kMillionsPerSecond, per_microsecond(times[0]), per_microsecond(times[1]),
+                each.streams == 1 ? Goal{.at_least = 5.0} : Goal{}});
+  }
+  const std::vector<double> times =
+      medians(repetitions, {[&] { return one_at_a_time(memory, streams[0], tasks); },
+                            [&] { return hand_off(partner, turns); }});
+  report.add({"queue one and wait for it", kNanoseconds, times[0], times[1], {.at_most = 1000}});
+  report.add({"the same after a rest of 1 ms",
+              kNanoseconds,
+              one_after_a_rest(memory, streams[0], report.full_or_smoke(200U, 2U)),
+              {},
+              {}});
+  report.add({"64 idle streams, processor time per s",
+              kMicroseconds,
+              idle_cost(report.full_or_smoke(std::chrono::milliseconds(500),
+                                             std::chrono::milliseconds(5))),
+              {},
+              {.at_most = 100}});
+  report.note("baseline: a futex hand-off to another thread and back");
+  for (const aclrtStream stream : streams) check(aclrtDestroyStream(stream));
+  return 0;
+}
