@@ -11,7 +11,11 @@ set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
 
 foreach(language C CXX)
   set(CMAKE_${language}_FLAGS_RELEASE "-O2 -g -DNDEBUG")
-  set(CMAKE_${language}_FLAGS_DEBUG "-O1 -g")
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")  # for its analysis alone; nothing of it is run
+    set(CMAKE_${language}_FLAGS_DEBUG "-O0")
+  else()
+    set(CMAKE_${language}_FLAGS_DEBUG "-O1 -g")
+  endif()
 endforeach()
 
 # A call passes through six layers: only the linker sees all of them at once.
@@ -32,19 +36,25 @@ add_compile_definitions(
   $<$<CONFIG:Debug>:US_CHECK_INVARIANTS=1>
   $<$<CONFIG:Debug>:_GLIBCXX_ASSERTIONS>)
 
+set(US_SANITIZE_OPTIONS)
 if(US_SANITIZE)
-  add_compile_options(-fsanitize=${US_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
-  add_link_options(-fsanitize=${US_SANITIZE})
   # Instrumented code makes gcc see uninitialised variables that are none, and it warns of every
   # fence under TSan. The other presets compile the same lines without this mercy.
-  add_compile_options($<$<CXX_COMPILER_ID:GNU>:-Wno-error=maybe-uninitialized>
-                      $<$<CXX_COMPILER_ID:GNU>:-Wno-error=tsan>)
+  set(US_SANITIZE_OPTIONS
+    -fsanitize=${US_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-error=maybe-uninitialized>
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-error=tsan>)
+  add_compile_options(${US_SANITIZE_OPTIONS})
+  add_link_options(-fsanitize=${US_SANITIZE})
 endif()
 
 find_program(US_CCACHE ccache)
 if(US_CCACHE)
-  set(CMAKE_C_COMPILER_LAUNCHER ${US_CCACHE})
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${US_CCACHE})
+  # What is compiled alike for several presets is compiled once: the folder it is compiled in only
+  # shows in debug information.
+  set(launcher ${CMAKE_COMMAND} -E env CCACHE_NOHASHDIR=1 ${US_CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
 endif()
 
 set(THREADS_PREFER_PTHREAD_FLAG ON)

@@ -17,7 +17,8 @@ inline constexpr Deadline kNever = Deadline::max();
 template <typename Duration>
 Deadline deadline_after(Duration duration) {
   const Deadline now = Clock::now();
-  return duration >= kNever - now ? kNever : now + duration;
+  const std::chrono::duration<double> left = kNever - now;  // no overflow, however long it is
+  return duration >= left ? kNever : now + std::chrono::duration_cast<Clock::duration>(duration);
 }
 
 inline bool has_passed(Deadline deadline) { return deadline != kNever && Clock::now() >= deadline; }

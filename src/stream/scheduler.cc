@@ -35,11 +35,13 @@ Scheduler::~Scheduler() {
       MutexLock lock(mutex_);
       ending_ = true;
       sleep_word_.fetch_add(1);
-      if (workers_ == 0) return;
+      if (workers_ == 0) break;
     }
     platform::wake_all(sleep_word_);
     nap();
   }
+  // The last thing a worker does with this object.
+  while (gone_.load(std::memory_order_acquire) != started_.load(std::memory_order_acquire)) nap();
 }
 
 // ---- Streams change hands ----
@@ -217,9 +219,16 @@ void Scheduler::answer(Call call) noexcept {
     platform::wake_one(sleep_word_);
     return;
   }
-  if (platform::start_thread("understudy", work, this).ok()) return;
+  if (start_worker().ok()) return;
   MutexLock lock(mutex_);
   --workers_;  // the others will have to do
+}
+
+Result<void> Scheduler::start_worker() {
+  started_.fetch_add(1, std::memory_order_relaxed);
+  Result<void> started = platform::start_thread("understudy", work, this);
+  if (!started.ok()) started_.fetch_sub(1, std::memory_order_relaxed);
+  return started;
 }
 
 Result<void> Scheduler::start_first_worker() {
@@ -228,7 +237,7 @@ Result<void> Scheduler::start_first_worker() {
     if (workers_ > 0) return {};
     ++workers_;
   }
-  Result<void> started = platform::start_thread("understudy", work, this);
+  Result<void> started = start_worker();
   MutexLock lock(mutex_);
   if (!started.ok()) {
     --workers_;
@@ -266,6 +275,7 @@ void Scheduler::work(void* scheduler) {
   auto& self = *static_cast<Scheduler*>(scheduler);
   auto seen = Seen::kNothing;
   while (Stream* const stream = self.next_stream(seen)) seen = self.serve(*stream);
+  self.gone_.fetch_add(1, std::memory_order_release);
 }
 
 Scheduler::Seen Scheduler::serve(Stream& stream) {
@@ -277,6 +287,7 @@ Scheduler::Seen Scheduler::serve(Stream& stream) {
         return Seen::kSome;
       case RunEnd::kEmpty:
         if (!linger(stream) && release(stream)) return Seen::kNothing;
+        call_if_needed();  // others may have relied on this worker, which has work again
         break;
       case RunEnd::kReached:
       case RunEnd::kForOther:
@@ -304,15 +315,19 @@ bool Scheduler::linger(Stream& stream) {
     }
   } while (!found && ready_.load(std::memory_order_relaxed) == 0 &&
            !stream.is_orphan.load(std::memory_order_relaxed) && Clock::now() < until);
+  MutexLock lock(mutex_);
+  --looking_out_;
+  return found;
+}
+
+void Scheduler::call_if_needed() {
+  if (ready_.load(std::memory_order_relaxed) == 0 && client_.next_wake() == kNever) return;
   auto call = Call::kNobody;
   {
     MutexLock lock(mutex_);
-    --looking_out_;
-    // Those who made something else ready relied on this worker.
-    if (found && needs_another_locked()) call = call_locked();
+    if (needs_another_locked()) call = call_locked();
   }
   answer(call);
-  return found;
 }
 
 void Scheduler::look_out() {
@@ -367,7 +382,7 @@ bool Scheduler::is_needed() {
     if (!ending_ && workers_ - in_user_code_ <= most_workers_) return true;
     --workers_;
     // It may have been this worker that was called.
-    if (needs_another_locked()) call = call_locked();
+    if (!ending_ && needs_another_locked()) call = call_locked();
   }
   answer(call);
   return false;

@@ -93,6 +93,7 @@ class Scheduler final : public CopyHelpers {
  private:
   static void work(void* scheduler);
   Result<void> start_first_worker();
+  Result<void> start_worker();
   void offer_idle(Stream& stream);
   // What a worker saw last: if there was some work, there may soon be more.
   enum class Seen : uint8_t { kNothing, kSome };
@@ -119,6 +120,8 @@ class Scheduler final : public CopyHelpers {
   // Whether there is work, or a moment to wake up at, and the calling worker has something to do.
   bool needs_another_locked() const US_REQUIRES(mutex_);
   void answer(Call call) noexcept US_EXCLUDES(mutex_);
+  // For a worker that goes on with what it has.
+  void call_if_needed();
 
   struct List {
     Stream* first = nullptr;
@@ -130,6 +133,8 @@ class Scheduler final : public CopyHelpers {
   const Clock::duration patience_;
   const unsigned helpers_;
   std::atomic<bool> has_started_{false};
+  std::atomic<uint32_t> started_{0};            // threads that were started
+  std::atomic<uint32_t> gone_{0};               // that do not touch this object any more
   alignas(64) std::atomic<uint32_t> ready_{0};  // streams and errands; changed under the lock
   std::atomic<uint32_t> sleep_word_{0};
   Mutex mutex_{LockRank::kScheduler};

@@ -163,7 +163,9 @@ Result<void> Streams::wait_for_room(const StreamReference& reference) {
     (void)wait_once(stream, half_empty, deadline_after(std::chrono::milliseconds(1)));
     US_TRY(lasting_failure(reference));
   }
-  if (submitted - stream.completed.load() < kMostQueued) return {};
+  // Others may have added tasks since, and all of them may be done.
+  const uint64_t completed = stream.completed.load();
+  if (completed >= submitted || submitted - completed < kMostQueued) return {};
   return Error::format(ErrorCode::kQueueFull, "stream %u has %" PRIu64 " tasks queued",
                        stream.index, kMostQueued);
 }

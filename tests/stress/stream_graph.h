@@ -24,11 +24,11 @@ inline constexpr size_t kPlaces = 72;  // those behind the device's are page-loc
 
 inline bool is_host(size_t place) { return place >= kDevicePlaces; }
 
-enum class Kind : uint8_t { kSet, kSetWords, kCopy, kCapturedCopy, kMixOnHost };
+enum class OperationKind : uint8_t { kSet, kSetWords, kCopy, kCapturedCopy, kMixOnHost };
 
 // One operation. Only kCopy and kMixOnHost read another place than the one they write to.
 struct Operation {
-  Kind kind;
+  OperationKind kind;
   size_t to;
   size_t from;
   size_t to_offset;
@@ -38,7 +38,7 @@ struct Operation {
 };
 
 inline bool reads(const Operation& operation) {
-  return operation.kind == Kind::kCopy || operation.kind == Kind::kMixOnHost;
+  return operation.kind == OperationKind::kCopy || operation.kind == OperationKind::kMixOnHost;
 }
 
 // What a host function computes; whatever it sees too early or too late shows in the result.
@@ -59,13 +59,14 @@ class Generator {
 
   Operation operation() {
     Operation made = {};
-    made.kind = static_cast<Kind>(below(5));
-    const bool on_host = made.kind == Kind::kMixOnHost || (made.kind == Kind::kCopy && one_of(3));
+    made.kind = static_cast<OperationKind>(below(5));
+    const bool on_host =
+        made.kind == OperationKind::kMixOnHost || (made.kind == OperationKind::kCopy && one_of(3));
     made.to = on_host ? host_place() : below(kDevicePlaces);
-    made.from = made.kind == Kind::kMixOnHost ? host_place()
-                : on_host                     ? below(kDevicePlaces)
-                                              : below(kPlaces);
-    if (made.from == made.to) made.kind = on_host ? Kind::kMixOnHost : Kind::kSet;
+    made.from = made.kind == OperationKind::kMixOnHost ? host_place()
+                : on_host                              ? below(kDevicePlaces)
+                                                       : below(kPlaces);
+    if (made.from == made.to) made.kind = on_host ? OperationKind::kMixOnHost : OperationKind::kSet;
     made.count = 4 * (1 + below(one_of(8) ? kPlaceBytes / 4 : 64));
     made.to_offset = 4 * below((kPlaceBytes - made.count) / 4 + 1);
     made.from_offset = below(kPlaceBytes - made.count + 1);
@@ -179,17 +180,17 @@ class Sequential {
     uint8_t* const to = places_[operation.to].data() + operation.to_offset;
     const uint8_t* const from = places_[operation.from].data() + operation.from_offset;
     switch (operation.kind) {
-      case Kind::kSet:
-      case Kind::kSetWords:
+      case OperationKind::kSet:
+      case OperationKind::kSetWords:
         memset(to, operation.value, operation.count);
         break;
-      case Kind::kCopy:
+      case OperationKind::kCopy:
         memcpy(to, from, operation.count);
         break;
-      case Kind::kCapturedCopy:
+      case OperationKind::kCapturedCopy:
         memcpy(to, captured_bytes(operation).data(), operation.count);
         break;
-      case Kind::kMixOnHost:
+      case OperationKind::kMixOnHost:
         mix(to, from, operation.count, operation.value);
         break;
     }

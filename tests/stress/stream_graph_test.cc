@@ -102,21 +102,21 @@ class Submitter {
     void* const to = places_.at(operation.to, operation.to_offset);
     const void* const from = places_.at(operation.from, operation.from_offset);
     switch (operation.kind) {
-      case Kind::kSet:
+      case OperationKind::kSet:
         EXPECT_SUCCESS(aclrtMemsetAsync(to, count, operation.value, count, stream));
         return;
-      case Kind::kSetWords:
+      case OperationKind::kSetWords:
         EXPECT_SUCCESS(
             aclrtMemsetD32Async(to, count, operation.value * 0x01010101U, count / 4, stream));
         return;
-      case Kind::kCopy:
+      case OperationKind::kCopy:
         EXPECT_SUCCESS(aclrtMemcpyAsync(to, count, from, count, ACL_MEMCPY_DEFAULT, stream));
         return;
-      case Kind::kCapturedCopy:
+      case OperationKind::kCapturedCopy:
         EXPECT_SUCCESS(aclrtMemcpyAsync(to, count, captured_bytes(operation).data(), count,
                                         ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE, stream));
         return;
-      case Kind::kMixOnHost:
+      case OperationKind::kMixOnHost:
         EXPECT_SUCCESS(aclrtLaunchHostFunc(stream, mix_now, &mixes_[index]));
         return;
     }
