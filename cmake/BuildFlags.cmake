@@ -52,7 +52,8 @@ find_program(US_CCACHE ccache)
 if(US_CCACHE)
   # What is compiled alike for several presets is compiled once: the folder it is compiled in only
   # shows in debug information.
-  set(launcher ${CMAKE_COMMAND} -E env CCACHE_NOHASHDIR=1 ${US_CCACHE})
+  set(launcher ${CMAKE_COMMAND} -E env CCACHE_NOHASHDIR=1
+    CCACHE_SLOPPINESS=pch_defines,time_macros ${US_CCACHE})
   set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
 endif()

@@ -17,7 +17,7 @@
 namespace understudy_test {
 namespace {
 
-constexpr int kRounds = kSanitized ? 20 : 80;
+constexpr int kRounds = kSanitized ? 10 : 80;
 constexpr size_t kPieces = 8;
 constexpr size_t kPiece = kVictimSize / kPieces;
 

@@ -15,7 +15,7 @@ namespace understudy_test {
 namespace {
 
 constexpr uint64_t kStreams = 64;
-constexpr uint64_t kTasksPerStream = kSanitized ? 8'000 : 160'000;  // ten million in all
+constexpr uint64_t kTasksPerStream = kSanitized ? 4'000 : 160'000;  // ten million in all
 constexpr uint64_t kSlots = 512;
 
 using ManyTasks = DeviceTest;
@@ -95,7 +95,7 @@ TEST_F(ManyTasks, TenMillionFromTwoThreadsThatNobodyHelps) {
 
 // ---- Synchronised all the time ----
 
-constexpr uint64_t kRounds = kSanitized ? 20'000 : 150'000;
+constexpr uint64_t kRounds = kSanitized ? 8'000 : 150'000;
 
 TEST_F(ManyTasks, ThreadsSynchroniseTheirOwnStreamsAfterEveryTask) {
   constexpr int kThreads = 4;

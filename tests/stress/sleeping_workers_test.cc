@@ -16,7 +16,7 @@ namespace {
 
 using SleepingWorkers = DeviceTest;
 
-constexpr uint64_t kNaps = kSanitized ? 3'000 : 10'000;
+constexpr uint64_t kNaps = kSanitized ? 1'500 : 10'000;
 
 // Some work of the program's own; afterwards workers may sleep, or be about to.
 void work_for_a_while(uint64_t round) {

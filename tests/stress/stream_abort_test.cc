@@ -22,7 +22,7 @@ namespace understudy_test {
 namespace {
 
 constexpr int kRepeats = kSanitized ? 2 : 10;
-constexpr int kRaces = kSanitized ? 10'000 : 150'000;
+constexpr int kRaces = kSanitized ? 4'000 : 150'000;
 
 // Expects that streams, events and memory of the device end as they began.
 class StreamAbort : public DeviceTest {
