@@ -76,9 +76,8 @@ Result<void> queue_copy(const StreamCall& call, const Copy& copy, aclrtMemcpyKin
   }
   if (sides.has_unregistered()) {
     US_TRY(runtime.streams().drain(call.stream));
-    Result<void> copied = runtime.transfer().copy(copy.to, copy.from, copy.count, call.device());
-    runtime.streams().waiting().note_write();
-    return copied;
+    const WriteNotice notice(runtime);
+    return runtime.transfer().copy(copy.to, copy.from, copy.count, call.device());
   }
   Task task(TaskKind::kCopy, call.device());
   task.sides = sides_of(sides.target, sides.source);

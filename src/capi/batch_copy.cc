@@ -7,6 +7,7 @@
 
 #include "acl/acl_rt.h"
 #include "capi/call.h"
+#include "capi/copy_arguments.h"
 #include "capi/memory_class.h"
 #include "capi/stream_argument.h"
 
@@ -118,12 +119,11 @@ Result<void> for_each_element(const Batch& batch, size_t& failed, Visit visit) {
 }
 
 Result<void> copy_elements(Runtime& runtime, const Batch& batch, unsigned device, size_t& failed) {
-  Result<void> copied = for_each_element(batch, failed, [&](size_t i, const aclrtMemcpyBatchAttr&) {
+  const WriteNotice notice(runtime);
+  return for_each_element(batch, failed, [&](size_t i, const aclrtMemcpyBatchAttr&) {
     return runtime.transfer().copy(to_address(batch.targets[i]), to_address(batch.sources[i]),
                                    batch.sizes[i], device);
   });
-  runtime.streams().waiting().note_write();
-  return copied;
 }
 
 Result<void> copy_batch(Runtime& runtime, const Batch& batch, size_t& failed) {

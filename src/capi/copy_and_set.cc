@@ -15,12 +15,10 @@ aclError aclrtMemcpy(void* dst, size_t destMax, const void* src, size_t count,
     US_TRY(check_copy_pointers(dst, src, kind));
     US_TRY(check_count(count, destMax));
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
-    US_TRY_ASSIGN(const ContextReference context, runtime->current_context());
+    US_TRY_ASSIGN(const unsigned device, runtime->current_device());
     if (dst == src) return {};
-    Result<void> copied =
-        runtime->transfer().copy(to_address(dst), to_address(src), count, context.device());
-    runtime->streams().waiting().note_write();
-    return copied;
+    const WriteNotice notice(*runtime);
+    return runtime->transfer().copy(to_address(dst), to_address(src), count, device);
   });
 }
 
@@ -30,11 +28,9 @@ aclError aclrtMemset(void* devPtr, size_t maxCount, int32_t value, size_t count)
     US_TRY(require_pointer(devPtr, "devPtr"));
     US_TRY(check_set_count(count, maxCount));
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
-    US_TRY_ASSIGN(const ContextReference context, runtime->current_context());
-    Result<void> set = runtime->transfer().set(to_address(devPtr), static_cast<uint8_t>(value),
-                                               count, context.device());
-    runtime->streams().waiting().note_write();
-    return set;
+    US_TRY_ASSIGN(const unsigned device, runtime->current_device());
+    const WriteNotice notice(*runtime);
+    return runtime->transfer().set(to_address(devPtr), static_cast<uint8_t>(value), count, device);
   });
 }
 
@@ -44,10 +40,9 @@ aclError aclrtMemsetD32(void* ptr, size_t memSize, uint32_t value, size_t N) {
     US_TRY(check_words(ptr, memSize, N));
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
     US_TRY(runtime->require(Feature::kBatchCopy));
-    US_TRY_ASSIGN(const ContextReference context, runtime->current_context());
+    US_TRY_ASSIGN(const unsigned device, runtime->current_device());
     US_TRY(check_words_are_known(*runtime, ptr, N));
-    Result<void> set = runtime->transfer().set_words(to_address(ptr), value, N, context.device());
-    runtime->streams().waiting().note_write();
-    return set;
+    const WriteNotice notice(*runtime);
+    return runtime->transfer().set_words(to_address(ptr), value, N, device);
   });
 }

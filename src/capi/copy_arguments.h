@@ -10,6 +10,19 @@
 
 namespace understudy::capi {
 
+// Tells streams that wait for memory to change, at the end of its scope, that it may have. An
+// object, because a function's result that has a name would have to be copied.
+class WriteNotice {
+ public:
+  explicit WriteNotice(Runtime& runtime) : waiting_(runtime.streams().waiting()) {}
+  ~WriteNotice() { waiting_.note_write(); }
+  WriteNotice(const WriteNotice&) = delete;
+  WriteNotice& operator=(const WriteNotice&) = delete;
+
+ private:
+  Waiting& waiting_;
+};
+
 // COPY-02, COPY-03
 Result<void> check_copy_pointers(const void* dst, const void* src, aclrtMemcpyKind kind);
 // COPY-04

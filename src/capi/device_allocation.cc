@@ -34,10 +34,10 @@ Result<void> allocate(void** result, size_t size, const MallocCall& call) {
   US_TRY_ASSIGN(const uint64_t rounded, rounded_size(size));
   US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
   if (call.needs) US_TRY(runtime->require(*call.needs));
-  US_TRY_ASSIGN(const ContextReference context, runtime->current_context());
+  US_TRY_ASSIGN(const unsigned device, runtime->current_device());
   uint8_t module = kApplicationModule;
   if (call.configuration != nullptr) {
-    US_TRY_ASSIGN(module, device_configuration(*call.configuration, context.device()));
+    US_TRY_ASSIGN(module, device_configuration(*call.configuration, device));
   }
   const ProductProfile& product = runtime->settings().product;
   US_TRY(check_policy(product, call.policy));
@@ -45,7 +45,7 @@ Result<void> allocate(void** result, size_t size, const MallocCall& call) {
       call.padding == Padding::kProduct && call.policy.pages != PagePolicy::kGiantOnly;
   US_TRY_ASSIGN(const VirtualAddress address,
                 runtime->device_memory().allocate(
-                    {.device = context.device(),
+                    {.device = device,
                      .asked = size,
                      .usable = rounded + (padded ? product.allocation_padding : 0),
                      .policy = call.policy.pages,

@@ -3,6 +3,7 @@
 // Copies of rows. Rules: COPY2D.
 #include "acl/acl_rt.h"
 #include "capi/call.h"
+#include "capi/copy_arguments.h"
 #include "capi/memory_class.h"
 #include "capi/stream_argument.h"
 
@@ -48,9 +49,8 @@ Result<void> queue_rows(const StreamCall& call, const PlaneCopy& copy) {
   if (target.memory_class == MemoryClass::kUnregistered ||
       source.memory_class == MemoryClass::kUnregistered) {
     US_TRY(call.runtime->streams().drain(call.stream));
-    Result<void> copied = call.runtime->transfer().copy_rows(copy, call.device());
-    call.runtime->streams().waiting().note_write();
-    return copied;
+    const WriteNotice notice(*call.runtime);
+    return call.runtime->transfer().copy_rows(copy, call.device());
   }
   Task task(TaskKind::kCopyRows, call.device());
   task.sides = sides_of(target, source);
@@ -74,9 +74,8 @@ aclError aclrtMemcpy2d(void* dst, size_t dpitch, const void* src, size_t spitch,
       return Error::format(ErrorCode::kNotSupported,
                            "rows are copied within devices on a stream only");
     }
-    Result<void> copied = runtime->transfer().copy_rows(copy, context.device());
-    runtime->streams().waiting().note_write();
-    return copied;
+    const WriteNotice notice(*runtime);
+    return runtime->transfer().copy_rows(copy, context.device());
   });
 }
 

@@ -16,10 +16,13 @@ namespace {
 struct alignas(64) Record {
   std::array<std::atomic<const void*>, HazardPin::kSlotsPerThread> slots{};
   std::atomic<bool> taken{false};
-  std::atomic<unsigned> process{0};  // whose thread it is, by the count of forks
+  std::atomic<unsigned> process{0};  // whose thread it is
   unsigned slots_in_use = 0;         // bit per slot; only its thread looks at it
   Record* next = nullptr;            // constant once the record is in the list
 };
+
+// A number that differs between a process and its children.
+std::atomic<unsigned> this_process{0};
 
 // Records are only ever added, in front.
 std::atomic<Record*> records{nullptr};
@@ -35,16 +38,28 @@ struct RecordReturner {
   }
 };
 
+// The thread that forked goes on with its record; those of the others are nobody's.
+void begin_anew_in_child() {
+  const unsigned process = this_process.fetch_add(1, std::memory_order_relaxed) + 1;
+  if (own_record != nullptr) own_record->process.store(process, std::memory_order_relaxed);
+}
+
 Record* claim_record() {
+  static const bool registered = [] {
+    platform::call_in_fork_child(begin_anew_in_child);
+    return true;
+  }();
+  (void)registered;
+  const unsigned process = this_process.load(std::memory_order_relaxed);
   for (Record* record = records.load(); record != nullptr; record = record->next) {
     bool free = false;
     if (!record->taken.compare_exchange_strong(free, true)) continue;
-    record->process.store(platform::fork_count(), std::memory_order_relaxed);
+    record->process.store(process, std::memory_order_relaxed);
     return record;
   }
   auto* record = new Record;
   record->taken.store(true, std::memory_order_relaxed);
-  record->process.store(platform::fork_count(), std::memory_order_relaxed);
+  record->process.store(process, std::memory_order_relaxed);
   record->next = records.load();
   while (!records.compare_exchange_weak(record->next, record)) {
   }
@@ -56,10 +71,6 @@ Record& record_of_this_thread() {
     thread_local RecordReturner returner;
     (void)returner;
     own_record = claim_record();
-  }
-  if (own_record->process.load(std::memory_order_relaxed) != platform::fork_count()) [[unlikely]] {
-    // The thread that forked goes on with its record in the child.
-    own_record->process.store(platform::fork_count(), std::memory_order_relaxed);
   }
   return *own_record;
 }
@@ -90,7 +101,7 @@ namespace {
 
 template <typename Matches>
 bool any_slot(Matches matches) {
-  const unsigned process = platform::fork_count();
+  const unsigned process = this_process.load(std::memory_order_relaxed);
   for (const Record* record = records.load(); record != nullptr; record = record->next) {
     if (record->process.load(std::memory_order_relaxed) != process) continue;
     for (const auto& slot : record->slots) {

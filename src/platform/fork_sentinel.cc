@@ -15,8 +15,6 @@ namespace {
 
 constexpr unsigned kArmed = 0x5eed5eed;
 
-std::atomic<unsigned> forks{0};
-
 std::atomic<std::atomic<unsigned>*> sentinel{nullptr};
 
 struct Registered {
@@ -49,10 +47,7 @@ std::atomic<unsigned>* make_sentinel() {
 
 void arm_fork_sentinel() {
   static const bool registered = [] {
-    pthread_atfork(nullptr, nullptr, [] {
-      forks.fetch_add(1, std::memory_order_relaxed);
-      close_inherited_descriptors();
-    });
+    call_in_fork_child(close_inherited_descriptors);
     sentinel.store(make_sentinel(), std::memory_order_release);
     return true;
   }();
@@ -67,7 +62,7 @@ bool in_fork_child() {
   return word != nullptr && word->load(std::memory_order_acquire) != kArmed;
 }
 
-unsigned fork_count() { return forks.load(std::memory_order_relaxed); }
+void call_in_fork_child(void (*function)()) { pthread_atfork(nullptr, nullptr, function); }
 
 void close_in_fork_child(int descriptor) {
   struct stat status;

@@ -11,9 +11,8 @@ namespace understudy::platform {
 void arm_fork_sentinel();
 // True in a child, however it was made, until arm_fork_sentinel is called there.
 bool in_fork_child();
-// How many times this process was made by fork since the sentinel was first armed: a number that
-// differs between a process and its children.
-unsigned fork_count();
+// Has it called in every child of fork from now on, on the thread that forked.
+void call_in_fork_child(void (*function)());
 
 // Fixed room: descriptors past it stay open in children.
 void close_in_fork_child(int descriptor);

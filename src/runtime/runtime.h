@@ -65,6 +65,13 @@ class Runtime {
   }
   // The calling thread's context. Adopts the default device of aclInit where there is none.
   Result<ContextReference> current_context();
+  // The device of that context, for those who need nothing else of it.
+  Result<unsigned> current_device() {
+    if (const ContextReference& context = thread_state().context; context.valid()) [[likely]]
+      return context.device();
+    US_TRY_ASSIGN(const ContextReference adopted, current_context());
+    return adopted.device();
+  }
   // Waits for the tasks of the calling thread's context; the error of one that failed.
   Result<void> wait_for_device(Deadline deadline = kNever);
 
