@@ -29,7 +29,9 @@ Scheduler::Scheduler(WorkerClient& client)
                                                   : Clock::duration::zero()),
       helpers_(std::min(platform::usable_processors() - 1, kMostHelpers)) {}
 
-Scheduler::~Scheduler() {
+Scheduler::~Scheduler() { end(); }
+
+void Scheduler::end() {
   while (true) {
     {
       MutexLock lock(mutex_);
@@ -83,18 +85,6 @@ void Scheduler::offer_idle(Stream& stream) {
     MutexLock lock(mutex_);
     auto idle = RunState::kIdle;
     if (!stream.run_state.compare_exchange_strong(idle, RunState::kReady)) return;
-    stream.needs_worker = false;
-    push_locked(stream);
-    call = call_locked();
-  }
-  answer(call);
-}
-
-void Scheduler::resume(Stream& stream) {
-  Call call;
-  {
-    MutexLock lock(mutex_);
-    stream.run_state.store(RunState::kReady);
     stream.needs_worker = false;
     push_locked(stream);
     call = call_locked();

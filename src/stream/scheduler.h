@@ -47,8 +47,9 @@ class WorkerClient {
 class Scheduler final : public CopyHelpers {
  public:
   explicit Scheduler(WorkerClient& client);
-  // Ends the workers. REQUIRES: no stream has work.
   ~Scheduler();
+  // Ends the workers, before what they use ends. REQUIRES: no stream has work.
+  void end();
 
   // Makes sure that there is a worker.
   Result<void> start() {
@@ -61,11 +62,11 @@ class Scheduler final : public CopyHelpers {
   void offer_tasks(Stream& stream) {
     if (stream.run_state.load() == RunState::kIdle) offer_idle(stream);
   }
-  // A parked stream may go on.
-  void resume(Stream& stream);
   // The caller owns the stream and wants others to go on with it.
   enum class Successor : uint8_t { kAnyone, kWorker };
   void hand_over(Stream& stream, Successor successor);
+  // A parked stream may go on.
+  void resume(Stream& stream) { hand_over(stream, Successor::kAnyone); }
   // Makes the caller, a thread that waits, the owner of a stream that is ready.
   bool try_claim(Stream& stream);
   // Makes the caller the owner of a stream that is idle or ready.

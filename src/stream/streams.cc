@@ -37,6 +37,7 @@ Streams::Streams(const Settings& settings, Transfer& transfer, HostMemory& host)
 
 Streams::~Streams() {
   if (helps_) set_copy_helpers(nullptr);
+  scheduler_.end();
 }
 
 void Streams::help_with_copies() {
