@@ -136,7 +136,7 @@ class SteppedCopy {
         experience_.choose([](unsigned way) { return has(static_cast<Method>(way)); }));
     const uint64_t begin = now();
     move(method, to_ + at, from_ + at, size);
-    experience_.learn(method, now() - begin, std::max<size_t>(size, 1));
+    experience_.learn(method, now() - begin, size);
   }
 
   char* const to_;
@@ -153,6 +153,7 @@ class SteppedCopy {
 void set_copy_helpers(CopyHelpers* helpers) { current_helpers.store(helpers); }
 
 void move_many_bytes(void* destination, const void* source, size_t count) {
+  if (count == 0) return;  // the pointers may be null
   const unsigned power = power_index(count);
   CopyHelpers* const helpers =
       count >= kWorthHelp ? current_helpers.load(std::memory_order_acquire) : nullptr;
