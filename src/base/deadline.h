@@ -17,8 +17,9 @@ inline constexpr Deadline kNever = Deadline::max();
 template <typename Duration>
 Deadline deadline_after(Duration duration) {
   const Deadline now = Clock::now();
-  const std::chrono::duration<double> left = kNever - now;  // no overflow, however long it is
-  return duration >= left ? kNever : now + std::chrono::duration_cast<Clock::duration>(duration);
+  // In the unit of the duration, which may be too long for the clock's.
+  const auto left = std::chrono::duration_cast<Duration>(kNever - now);
+  return duration > left ? kNever : now + duration;
 }
 
 inline bool has_passed(Deadline deadline) { return deadline != kNever && Clock::now() >= deadline; }
