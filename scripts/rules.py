@@ -3,7 +3,9 @@
 """Which rules of docs/rules/ have a test.
 
 A rule is covered when the name of a TEST starts with its ID, dashes written as underscores. One
-name may start with several IDs: PHYS_01_PHYS_02_NullIsRefused.
+name may start with several IDs: PHYS_01_PHYS_02_NullIsRefused. So that whoever looks for an ID as
+the rules write it finds its tests, the comment at the top of a file ends with the IDs in it:
+"Covers: PHYS-01, PHYS-02." --update writes these lines, --check compares them.
 """
 
 import argparse
@@ -12,6 +14,7 @@ import pathlib
 import re
 import signal
 import sys
+import textwrap
 
 import cpp_text
 
@@ -39,16 +42,39 @@ def read_rules(problems):
     return rules
 
 
+def named_rules(code):
+    """Yields (ID, offset) for every ID that the name of a test in the code starts with."""
+    for match in TEST_NAME.finditer(code):
+        for group, number in re.findall(r"([A-Z][A-Z0-9]{1,8})_(\d{2})_", match[1]):
+            yield f"{group}-{number}", match.start(1)
+
+
 def read_tests():
     """{ID: "file:line" of a test whose name starts with it}"""
     tests = {}
     for path in cpp_text.sources("tests"):
         code = cpp_text.without_comments(cpp_text.read(path))
-        for match in TEST_NAME.finditer(code):
-            where = f"{cpp_text.relative(path)}:{cpp_text.line_of(code, match.start(1))}"
-            for group, number in re.findall(r"([A-Z][A-Z0-9]{1,8})_(\d{2})_", match[1]):
-                tests.setdefault(f"{group}-{number}", where)
+        for rule, offset in named_rules(code):
+            tests.setdefault(rule, f"{cpp_text.relative(path)}:{cpp_text.line_of(code, offset)}")
     return tests
+
+
+def with_index(text):
+    """The text of a test file with the IDs it covers at the end of its first comment."""
+    lines = text.split("\n")
+    end = next(i for i, line in enumerate(lines) if not line.startswith("//"))
+    begin = next((i for i in range(end) if lines[i].startswith("// Covers: ")), end)
+    rules = sorted({rule for rule, _ in named_rules(cpp_text.without_comments(text))})
+    index = textwrap.wrap(f"Covers: {', '.join(rules)}.", 97, break_on_hyphens=False)
+    return "\n".join(lines[:begin] + [f"// {line}" for line in index if rules] + lines[end:])
+
+
+def files_with_another_index():
+    """Yields (path, text as it should be)."""
+    for path in cpp_text.sources("tests"):
+        text = cpp_text.read(path)
+        if path.name.endswith("_test.cc") and with_index(text) != text:
+            yield path, with_index(text)
 
 
 def read_covered_list():
@@ -102,6 +128,9 @@ def check(rules, tests, compile_commands, problems):
         if rule not in tests:
             problems.append(f"{cpp_text.relative(COVERED_LIST)}:{number}: {rule} was covered and "
                             "has no test any more")
+    for path, _ in files_with_another_index():
+        problems.append(f"{cpp_text.relative(path)}:1: the index of rules is not that of its tests; "
+                        "./dev rules --update writes it")
     if compile_commands:
         problems += unbuilt_tests(compile_commands)
     new = (rules.keys() & tests.keys()) - set(read_covered_list())
@@ -117,6 +146,9 @@ def update(rules, tests):
     new = old | (rules.keys() & tests.keys())
     COVERED_LIST.write_text("".join(f"{rule}\n" for rule in sorted(new)), encoding="utf-8")
     print(f"{cpp_text.relative(COVERED_LIST)}: {len(new)} rules, {len(new - old)} of them new")
+    for path, text in files_with_another_index():
+        path.write_text(text, encoding="utf-8")
+        print(f"{cpp_text.relative(path)}: index of rules written")
 
 
 def arguments():

@@ -599,7 +599,7 @@ ACL_FUNC_VISIBILITY aclError aclrtSubscribeReport(uint64_t threadId, aclrtStream
 /* Dismisses the thread that serves the stream's callbacks. Rules: CB. */
 ACL_FUNC_VISIBILITY aclError aclrtUnSubscribeReport(uint64_t threadId, aclrtStream stream);
 
-/* Waits for callbacks and runs them on the calling thread.
+/* Waits for a callback and runs it on the calling thread.
  * [in] timeout  milliseconds > 0, or -1 for no limit. Rules: CB. */
 ACL_FUNC_VISIBILITY aclError aclrtProcessReport(int32_t timeout);
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // aclrtMemSetAccess and aclrtMemGetAccess: what they refuse, without changing anything.
+// Covers: ACCESS-01, ACCESS-02, ACCESS-03, ACCESS-04, ACCESS-05, ACCESS-06, ACCESS-07, ACCESS-08,
+// ACCESS-09, ACCESS-14, ACCESS-15, ACCESS-16, ACCESS-18.
 #include <array>
 #include <vector>
 

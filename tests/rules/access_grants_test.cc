@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // aclrtMemSetAccess and aclrtMemGetAccess: what a grant lets others do.
+// Covers: ACCESS-10, ACCESS-11, ACCESS-12, ACCESS-13, ACCESS-15, ACCESS-17.
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>

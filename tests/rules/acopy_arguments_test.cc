@@ -2,6 +2,8 @@
 //
 // aclrtMemcpyAsync and aclrtMemcpyAsyncWithCondition (ACOPY-17): what is checked before anything is
 // queued, and which streams they take.
+// Covers: ACOPY-01, ACOPY-02, ACOPY-03, ACOPY-04, ACOPY-05, ACOPY-17, GEN-02, GEN-03, GEN-04,
+// GEN-05, GEN-06.
 #include <cstdint>
 #include <vector>
 

@@ -2,6 +2,7 @@
 //
 // aclrtMemcpyAsync and aclrtMemcpyAsyncWithCondition (ACOPY-17): copies that fail when they run,
 // what their stream says, and what goes on behind them.
+// Covers: ACOPY-06, ACOPY-07, ACOPY-08, ACOPY-09, COPY-13, GEN-09, POLICY-26.
 #include <cstdint>
 #include <vector>
 

@@ -2,6 +2,7 @@
 //
 // aclrtMemcpyAsync and aclrtMemcpyAsyncWithCondition (ACOPY-17): when a copy takes effect, behind
 // what, and which bytes arrive.
+// Covers: ACOPY-06, ACOPY-07, ACOPY-08, ACOPY-12, ACOPY-13, ACOPY-16, ACOPY-17.
 #include <algorithm>
 #include <cstdint>
 #include <vector>

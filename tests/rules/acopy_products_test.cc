@@ -2,6 +2,7 @@
 //
 // aclrtMemcpyAsync and aclrtMemcpyAsyncWithCondition on each product: which of them is there, and
 // the RC form, where all memory of this interface is the device's.
+// Covers: ACOPY-02, ACOPY-06, ACOPY-07, ACOPY-09, ACOPY-10, ACOPY-17.
 #include <cstdint>
 #include <string>
 #include <vector>

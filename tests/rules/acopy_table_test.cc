@@ -2,6 +2,7 @@
 //
 // aclrtMemcpyAsync and aclrtMemcpyAsyncWithCondition (ACOPY-17): what the classes of both sides and
 // the kind make of a copy, and the kind that captures its source.
+// Covers: ACOPY-06, ACOPY-09, ACOPY-10, ACOPY-11, ACOPY-16, ACOPY-17.
 #include <cstdint>
 #include <vector>
 

@@ -2,6 +2,8 @@
 //
 // aclrtMemcpyBatchAsync and aclrtMemcpyBatchAsyncV2: what is checked in which order, what
 // *failIndex says, and when the elements are moved.
+// Covers: BATCH-01, BATCH-02, BATCH-03, BATCH-04, BATCH-05, BATCH-06, BATCH-07, BATCH-08, BATCH-09,
+// BATCH-10, BATCH-11, BATCH-12, BATCH-13, BATCH-14, BATCH-15, BATCH-16, GEN-03, GEN-05, GEN-06.
 #include <algorithm>
 #include <cstdint>
 #include <ostream>
@@ -138,16 +140,6 @@ class LockedSides {
   const DeviceBlock device_{slots_ * kSlot};
   const HostBlock host_{slots_ * kSlot};
 };
-
-std::vector<BatchArguments> each_without_one_array(const BatchArguments& whole) {
-  std::vector<BatchArguments> calls(5, whole);
-  calls[0].targets = nullptr;
-  calls[1].rooms = nullptr;
-  calls[2].sources = nullptr;
-  calls[3].attributes = nullptr;
-  calls[4].attribute_starts = nullptr;
-  return calls;
-}
 
 // ---- Outer checks ----
 

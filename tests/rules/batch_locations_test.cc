@@ -2,6 +2,7 @@
 //
 // aclrtMemcpyBatch and aclrtMemcpyBatchV2: where the elements are and where the attributes say they
 // are, elements that leave their allocation, and read-only targets.
+// Covers: BATCH-06, BATCH-10, BATCH-11, BATCH-13, COPY-13, GEN-09, POLICY-26.
 #include <cstdint>
 #include <cstring>
 #include <vector>

@@ -2,6 +2,8 @@
 //
 // aclrtMemcpyBatch and aclrtMemcpyBatchV2: what is checked in which order, what *failIndex says,
 // how many elements a batch may have, and that success moves all of them.
+// Covers: BATCH-01, BATCH-02, BATCH-03, BATCH-04, BATCH-05, BATCH-06, BATCH-07, BATCH-08, BATCH-09,
+// BATCH-12, BATCH-13, BATCH-16, GEN-03.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -16,17 +18,6 @@ INSTANTIATE_TEST_SUITE_P(, BatchCopy, each_batch_form(), name_of_batch_form);
 
 // Tests of the index itself, which only one of the two forms has.
 class BatchIndex : public HostMemoryTest {};
-
-// The whole batch except for one array.
-std::vector<BatchArguments> each_without_one_array(const BatchArguments& whole) {
-  std::vector<BatchArguments> calls(5, whole);
-  calls[0].targets = nullptr;
-  calls[1].rooms = nullptr;
-  calls[2].sources = nullptr;
-  calls[3].attributes = nullptr;
-  calls[4].attribute_starts = nullptr;
-  return calls;
-}
 
 TEST_F(BatchIndex, BATCH_01_NullIndexIsRefusedBeforeAnythingElse) {
   BatchSides sides;

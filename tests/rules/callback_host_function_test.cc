@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Host functions of a stream, which need no subscription.
+// Covers: CB-08, CB-09, CB-10.
 #include <atomic>
 #include <cstring>
 #include <memory>

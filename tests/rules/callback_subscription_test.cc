@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Which thread serves which stream, how it waits for callbacks, and what ends with a subscription.
+// Covers: CB-03, CB-05, CB-06, CB-07.
 #include <climits>
 #include <memory>
 #include <vector>
@@ -101,12 +102,12 @@ TEST_F(CallbackSubscription, CB_03_CB_05_TheIdNamesTheThreadThatServes) {
 }
 
 TEST_F(CallbackSubscription, CB_05_AThreadServesOneDeviceAtATime) {
-  const aclrtContext own = context_in_use();
+  const aclrtContext own = current_context();
   const TestStream stream;
   Subscription subscription(stream.get());
   {
     const DeviceSession second_device(1);
-    const aclrtContext other = context_in_use();
+    const aclrtContext other = current_context();
     const TestStream elsewhere;
     EXPECT_FAILS(ACL_ERROR_RT_THREAD_SUBSCRIBE,
                  aclrtSubscribeReport(this_thread(), elsewhere.get()));

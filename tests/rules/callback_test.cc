@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Callbacks of a stream: their arguments, and when, where and in which order they run.
+// Covers: CB-01, CB-02, CB-03, CB-04, CB-10.
 #include <cstring>
 #include <memory>
 #include <stdexcept>

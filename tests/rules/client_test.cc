@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Call sequences of existing clients, as they make them.
+// Covers: CLIENT-01, CLIENT-02, CLIENT-03, CLIENT-04, CLIENT-05, CLIENT-07.
 #include <cstdint>
 #include <cstring>
 #include <vector>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // aclrtMemcpy2dAsync: its checks, the rows it moves, and when it moves them.
+// Covers: COPY-13, COPY2D-01, COPY2D-02, COPY2D-03, COPY2D-04, COPY2D-05, COPY2D-06, COPY2D-07,
+// GEN-03, GEN-05, GEN-06.
 #include <algorithm>
 #include <cstdint>
 #include <string>

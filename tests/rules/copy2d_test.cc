@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // aclrtMemcpy2d: its checks, the rows it moves, and that a refusal moves nothing.
+// Covers: COPY-13, COPY2D-01, COPY2D-02, COPY2D-03, COPY2D-04, COPY2D-05, COPY2D-06, GEN-03,
+// POLICY-26.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // aclrtMemcpy: what is checked before a byte moves, in which order, and that a refusal moves none.
+// Covers: COPY-01, COPY-02, COPY-03, COPY-04, COPY-05, COPY-06.
 #include <cstdint>
 #include <vector>
 

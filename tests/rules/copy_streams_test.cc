@@ -2,6 +2,7 @@
 //
 // Copies and streams: aclrtMemcpy does not wait for queued work, and aclrtMemcpyAsync copies
 // between two devices, mapped memory included.
+// Covers: ACOPY-14, ACOPY-17, COPY-10, PEER-07, RESV-19.
 #include <cstdint>
 #include <vector>
 

@@ -2,6 +2,7 @@
 //
 // aclrtMemcpy: which bytes arrive where, between all kinds of memory, and that none arrive beyond a
 // mapping.
+// Covers: COPY-07, COPY-08, COPY-09, COPY-11, COPY-12, COPY-13.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>

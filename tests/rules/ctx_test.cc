@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Contexts: which one a thread has, creating, destroying and switching them, their parameters.
+// Covers: CTX-01, CTX-02, CTX-03, CTX-04, CTX-05, CTX-06, CTX-07, CTX-08, CTX-09, CTX-10, CTX-11,
+// CTX-12.
 #include <vector>
 
 #include "rules/runtime_support.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Questions about a device: figures, features, status, load, unique id, numbering, links.
+// Covers: DEV-24, DEV-25, DEV-26, DEV-27, DEV-28, DEV-29, DEV-30, DEV-31, DEV-32, DEV-33, DEV-34.
 #include <cstring>
 #include <set>
 #include <string>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a process sees of its devices: the visible list, the run mode, its own id, waiting for work.
+// Covers: DEV-16, DEV-17, DEV-18, DEV-19, DEV-20, DEV-22, DEV-23.
 #include <sys/wait.h>
 #include <unistd.h>
 

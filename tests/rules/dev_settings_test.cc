@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What can be set on a device: state callbacks, the overflow mode, limits of compute resources.
+// Covers: DEV-35, DEV-36, DEV-37.
 #include <utility>
 #include <vector>
 

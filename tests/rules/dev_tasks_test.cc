@@ -2,6 +2,7 @@
 //
 // What devices do about queued tasks: a reset and a synchronisation wait for them, a forced reset
 // drops them.
+// Covers: DEV-07, DEV-09, DEV-12, DEV-19, DEV-20, DEV-21.
 #include <vector>
 
 #include "rules/stream_tasks.h"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Setting, resetting and counting devices: which context a thread gets, and what a reset ends.
+// Covers: DEV-01, DEV-02, DEV-03, DEV-04, DEV-05, DEV-06, DEV-07, DEV-08, DEV-09, DEV-10, DEV-11,
+// DEV-12, DEV-13, DEV-14, DEV-15.
 #include <string>
 #include <vector>
 

@@ -2,6 +2,7 @@
 //
 // Exceptions of tasks, aborting, memory errors and repair, time limits of operators: on a healthy
 // and idle device.
+// Covers: ERR-08, ERR-09, ERR-10, ERR-11, ERR-12, ERR-13, ERR-14, ERR-15, ERR-16.
 #include <cstring>
 #include <utility>
 #include <vector>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What is told about failed tasks, aborting the tasks of a device, and the ids of tasks.
+// Covers: ERR-08, ERR-09, ERR-10, ERR-11, ERR-16.
 #include <algorithm>
 #include <mutex>
 #include <thread>

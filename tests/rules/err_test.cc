@@ -2,6 +2,7 @@
 //
 // Error texts and the last error code of a thread. Each test looks at a thread of its own, which
 // starts with neither.
+// Covers: ERR-01, ERR-02, ERR-03, ERR-04, ERR-05, ERR-06, ERR-07.
 #include <functional>
 #include <string>
 #include <vector>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Creating and destroying events: flags, how many there can be, how long they live.
+// Covers: EVENT-01, EVENT-02, EVENT-03, EVENT-04, EVENT-05, EVENT-06, EVENT-10.
 #include <array>
 #include <atomic>
 #include <future>
@@ -188,7 +189,7 @@ TEST_F(EventCreation, EVENT_05_TheLimitOfADeviceIsExact) {
     create.expect_refused(ACL_ERROR_RT_NO_EVENT_RESOURCE, ACL_EVENT_SYNC);
   }
   // Another device has its own.
-  const aclrtContext own = context_in_use();
+  const aclrtContext own = current_context();
   {
     const DeviceSession second(1);
     EXPECT_EQ(events_available(), kMostEvents);
@@ -256,7 +257,7 @@ TEST_F(EventCreation, EVENT_10_IdsTellLiveEventsApart) {
 }
 
 TEST_F(EventCreation, EVENT_10_AnEventOutlivesTheContextItWasCreatedIn) {
-  const aclrtContext own = context_in_use();
+  const aclrtContext own = current_context();
   aclrtContext context = nullptr;
   ASSERT_SUCCESS(aclrtCreateContext(&context, 0));
   const TestEvent event;

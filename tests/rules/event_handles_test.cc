@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What every function with an event answers to NULL, destroyed and invented handles.
+// Covers: EVENT-07, EVENT-10.
 #include <cstring>
 #include <vector>
 
@@ -167,7 +168,7 @@ TEST_F(EventHandles, EVENT_10_HandlesOfOtherThingsAreRefused) {
   const TestStream stream;
   int not_an_event = 0;
   for (void* foreign : {static_cast<void*>(&not_an_event), address(0x1000), address(UINT64_MAX),
-                        stream.get(), context_in_use()}) {
+                        stream.get(), current_context()}) {
     SCOPED_TRACE(foreign);
     expect_refused(ACL_ERROR_RT_INVALID_HANDLE, calls_with_an_event(), foreign);
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What IPC events have and lack inside one process; sharing them is another group (XPROC).
+// Covers: EVENT-04, EVENT-09, EVENT-13.
 #include "rules/callback_objects.h"
 
 namespace understudy_test::callbacks {

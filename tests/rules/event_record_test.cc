@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Recording and resetting events, and what queries say of them.
+// Covers: EVENT-07, EVENT-08, EVENT-09, EVENT-11, EVENT-12, EVENT-13.
 #include <atomic>
 #include <vector>
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The time at which an event was reached, and the time between two events.
+// Covers: EVENT-16.
 #include <chrono>
 #include <vector>
 

@@ -2,6 +2,7 @@
 //
 // Waiting for events: threads that synchronise with them, streams that wait for ones never
 // recorded, and the limit of such waits.
+// Covers: EVENT-06, EVENT-14, EVENT-15, EVENT-17, EVENT-18.
 #include <atomic>
 #include <climits>
 #include <future>

@@ -2,6 +2,7 @@
 //
 // Allocation and release while streams have work: what returns at once, and the two functions that
 // wait first.
+// Covers: FREE-03, FREE-08, FREE-09, HOST-07, HOST-21, HOST-23, MALLOC-09.
 #include <cstdint>
 #include <ostream>
 #include <string>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // aclrtFree, aclrtFreeWithDevSync, aclrtMemFlush and aclrtMemInvalidate.
+// Covers: FREE-01, FREE-02, FREE-03, FREE-04, FREE-05, FREE-06, FREE-08, FREE-09, FREE-10, FREE-11.
 #include <atomic>
 #include <cstdint>
 #include <deque>

@@ -2,6 +2,7 @@
 //
 // Rules common to all memory functions, seen on those that allocate, free and inspect device
 // memory.
+// Covers: GEN-01, GEN-02, GEN-03, GEN-07, GEN-08, GEN-09.
 #include <cstdint>
 #include <cstring>
 #include <functional>

@@ -2,6 +2,7 @@
 //
 // Rules common to all functions that take a stream: what NULL stands for, and what becomes of
 // streams of other contexts and of handles that are none.
+// Covers: GEN-03, GEN-04, GEN-05, GEN-06, GEN-09.
 #include <pthread.h>
 
 #include <cstring>

@@ -2,6 +2,7 @@
 //
 // Rules common to all memory functions, seen on those of this chapter: what a refused call leaves
 // behind, which code stands for what, and that no stale or invented object crashes the process.
+// Covers: GEN-01, GEN-02, GEN-03, GEN-07, GEN-08, GEN-09.
 #include <array>
 #include <cstdint>
 #include <cstring>

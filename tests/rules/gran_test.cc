@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // aclrtMemGetAllocationGranularity: the unit of block sizes for an attribute at a location.
+// Covers: GRAN-01, GRAN-02, GRAN-03, GRAN-04, GRAN-05, GRAN-06, GRAN-07, GRAN-08, GRAN-09, GRAN-10,
+// GRAN-11, GRAN-12, GRAN-13.
 #include <sys/mman.h>
 
 #include <new>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // aclrtMallocHost: arguments, what the block is good for, and what happens when memory is short.
+// Covers: HOST-01, HOST-02, HOST-03, HOST-04, HOST-06, HOST-07, HOST-10, HOST-11, HOST-21, HOST-22.
 #include <cstdint>
 #include <cstring>
 #include <string>

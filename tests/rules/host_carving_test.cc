@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One large host block cut into segments by the rule of HOST-09: no use of one touches another.
+// Covers: HOST-04, HOST-06, HOST-08, HOST-09.
 #include <cstdint>
 #include <thread>
 #include <vector>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // aclrtMallocHostWithCfg: its arguments and what each attribute means.
+// Covers: HOST-03, HOST-12, HOST-13, HOST-14, HOST-15, HOST-16, HOST-17.
 #include <cstdint>
 #include <initializer_list>
 #include <string>

@@ -2,6 +2,8 @@
 //
 // The RC form (product 200i-rc): the program runs on the device, so aclrtMallocHost hands out
 // device memory on normal pages, which the CPU reaches directly.
+// Covers: HOST-01, HOST-02, HOST-03, HOST-05, HOST-06, HOST-08, HOST-09, HOST-10, HOST-11, HOST-13,
+// HOST-20, HOST-21.
 #include <cstdint>
 #include <vector>
 

@@ -2,6 +2,7 @@
 //
 // aclrtFreeHost and aclrtFreeHostWithDevSync: what they take, what they refuse, what outlives a
 // device.
+// Covers: HOST-08, HOST-18, HOST-19, HOST-20, HOST-21, HOST-22, HOST-23.
 #include <cstdint>
 #include <memory>
 #include <ostream>

@@ -2,6 +2,7 @@
 //
 // Page-locked means locked as the kernel sees it; and what happens to an ordinary user whose lock
 // limit is reached.
+// Covers: HOST-04, HOST-10, HOST-13.
 #include <grp.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // aclrtHostRegister, aclrtHostUnregister and aclrtHostMemMapCapabilities.
+// Covers: GEN-09, HREG-01, HREG-02, HREG-03, HREG-04, HREG-05, HREG-06, HREG-07, HREG-08, HREG-09,
+// HREG-10, HREG-16, HREG-18, HREG-20, HREG-21, HREG-22, HREG-23, HREG-24, PTR-08.
 #include <cstdint>
 #include <cstring>
 #include <memory>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // aclrtHostRegisterV2 (mapped, pinned or both) and aclrtHostGetDevicePointer.
+// Covers: HREG-05, HREG-06, HREG-10, HREG-11, HREG-12, HREG-13, HREG-14, HREG-15, HREG-16, HREG-17,
+// HREG-18, HREG-19, HREG-21, HREG-22.
 #include <cstdint>
 #include <vector>
 

@@ -2,6 +2,7 @@
 //
 // Memory that ends while queued work still wants it: the release succeeds at once, the work fails
 // on its stream, and nothing else is touched.
+// Covers: ACOPY-06, FREE-03, GEN-09, HOST-21, HREG-22, SMEM-06.
 #include <cstdint>
 #include <functional>
 #include <vector>

@@ -2,6 +2,7 @@
 //
 // aclrtGetMemInfo: arguments, which figures belong to which kind of memory, and how blocks move
 // them.
+// Covers: INFO-01, INFO-02, INFO-03, INFO-04, INFO-05, INFO-06, INFO-07, INFO-08, INFO-09.
 #include <cstdint>
 #include <utility>
 #include <vector>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // aclrtCheckMemType: which addresses are device memory of this process.
+// Covers: INFO-14, INFO-15, INFO-16, INFO-17.
 #include <cstdint>
 #include <memory>
 #include <vector>

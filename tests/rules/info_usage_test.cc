@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // aclrtGetMemUsageInfo, and what aclrtMalloc does to the figures of aclrtGetMemInfo.
+// Covers: INFO-05, INFO-08, INFO-09, INFO-10, INFO-11, INFO-12, INFO-13.
 #include <cstdint>
 #include <cstring>
 #include <deque>

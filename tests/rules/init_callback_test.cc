@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Callbacks around aclInit and aclFinalize. Registrations outlive a test: each has its own process.
+// Covers: INIT-10, INIT-13, INIT-14.
 #include <iterator>
 
 #include "rules/runtime_support.h"

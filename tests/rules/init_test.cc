@@ -2,6 +2,8 @@
 //
 // Start and end of the library's use: aclInit, its configuration file, aclFinalize and its count.
 // The state is one per process and remembers the first configuration: every test has its own.
+// Covers: INIT-01, INIT-02, INIT-03, INIT-04, INIT-05, INIT-06, INIT-07, INIT-08, INIT-09, INIT-10,
+// INIT-11, INIT-12.
 #include <string>
 
 #include "rules/runtime_support.h"

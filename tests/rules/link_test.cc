@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // aclrtMemMapSelectedLink and aclrtMemMapSetLink: a second mapping over a chosen path between dies.
+// Covers: LINK-01, LINK-02, LINK-03, LINK-04, LINK-05, LINK-06, LINK-07, LINK-08, LINK-09.
 #include <array>
 #include <string>
 #include <vector>

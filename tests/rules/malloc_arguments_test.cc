@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the five device malloc functions refuse, and that a refusal leaves everything as it was.
+// Covers: MALLOC-01, MALLOC-02, MALLOC-03, MALLOC-04, MALLOC-06.
 #include <cstdint>
 
 #include "rules/allocation_objects.h"

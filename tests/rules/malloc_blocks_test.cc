@@ -2,6 +2,8 @@
 //
 // What the five device malloc functions hand out: where it lies, how large it is, and that all of
 // it can be used.
+// Covers: MALLOC-05, MALLOC-07, MALLOC-08, MALLOC-09, MALLOC-10, MALLOC-11, MALLOC-12, MALLOC-13,
+// MALLOC-14, MALLOC-15, MALLOC-16, MALLOC-17, MALLOC-18, MALLOC-19.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The attributes that aclrtMallocWithCfg and aclrtMallocForTaskScheduler take.
+// Covers: MALLOC-20, MALLOC-21, MALLOC-22, MALLOC-23, MALLOC-24, MALLOC-25, MALLOC-26, MALLOC-27,
+// MALLOC-28, MALLOC-29.
 #include <cstdint>
 #include <cstring>
 #include <initializer_list>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // aclrtMapMem and aclrtMemMapNoAccess: arguments, addresses and handles they refuse.
+// Covers: MAP-01, MAP-02, MAP-03, MAP-04, MAP-05, MAP-06, MAP-07, MAP-08, MAP-09, MAP-10, MAP-19,
+// MAP-20, NOACC-01.
 #include <sys/mman.h>
 
 #include <array>

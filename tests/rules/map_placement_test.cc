@@ -2,6 +2,7 @@
 //
 // aclrtMapMem and aclrtMemMapNoAccess: where blocks may lie, beside which others, and what mapping
 // leaves as it was.
+// Covers: MAP-11, MAP-12, MAP-15, MAP-16, MAP-18, MAP-21, MAP-22, NOACC-01.
 #include "rules/mapping_objects.h"
 
 namespace understudy_test::mapping {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // aclrtMapMem: what the owner and the CPU can do with a mapping, and what it says about itself.
+// Covers: MAP-13, MAP-14, MAP-23, MAP-24.
 #include <cstring>
 #include <vector>
 

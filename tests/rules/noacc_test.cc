@@ -2,6 +2,7 @@
 //
 // aclrtMemMapNoAccess: closed until granted. What it shares with aclrtMapMem (NOACC-01) is tested
 // in map_arguments_test.cc and map_placement_test.cc.
+// Covers: NOACC-02, NOACC-03, NOACC-04, NOACC-05.
 #include <cstring>
 #include <vector>
 

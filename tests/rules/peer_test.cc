@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Access between devices: asking whether it is possible, allowing it one way, copying through it.
+// Covers: PEER-01, PEER-02, PEER-03, PEER-04, PEER-05, PEER-06, PEER-07.
 #include <string>
 #include <vector>
 

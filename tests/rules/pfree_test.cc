@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // aclrtFreePhysical: one reference less, and memory back once nothing holds the block.
+// Covers: PFREE-01, PFREE-02, PFREE-03, PFREE-04, PFREE-05, PFREE-06, PFREE-07, PFREE-10.
 #include "rules/vmm_objects.h"
 
 namespace understudy_test::vmm {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // aclrtMallocPhysical: which arguments it refuses, with which code, and in which order it checks.
+// Covers: PHYS-01, PHYS-02, PHYS-03, PHYS-04, PHYS-05, PHYS-06, PHYS-07, PHYS-08, PHYS-09, PHYS-10,
+// PHYS-11, PHYS-12, PHYS-13, PHYS-14, PHYS-15, PHYS-16, PHYS-21.
 #include <limits>
 
 #include "rules/vmm_objects.h"

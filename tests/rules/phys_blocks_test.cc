@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // aclrtMallocPhysical: the blocks it makes, what they cost and when memory runs out.
+// Covers: PHYS-18, PHYS-19, PHYS-20, PHYS-25, PHYS-27, PHYS-28, PHYS-29, PHYS-30, PHYS-31.
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // aclrtMallocPhysical: what depends on the product and on the switches of the profile.
+// Covers: PHYS-15, PHYS-17, PHYS-22, PHYS-23, PHYS-24, PHYS-26, PHYS-32.
 #include <ostream>
 
 #include "rules/vmm_objects.h"

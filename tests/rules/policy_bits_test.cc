@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The bandwidth bits, alone and with a base policy, and values that are no policy at all.
+// Covers: POLICY-18, POLICY-19, POLICY-20, POLICY-21, POLICY-22, POLICY-23, POLICY-28.
 #include <cstdint>
 #include <vector>
 

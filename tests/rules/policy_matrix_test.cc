@@ -2,6 +2,7 @@
 //
 // Every base policy with every interesting size while huge pages are plenty, scarce or gone,
 // against a model of the two pools that knows nothing but the rules.
+// Covers: INFO-09, MALLOC-12, POLICY-01, POLICY-03, POLICY-14, POLICY-17.
 #include <cstdint>
 #include <optional>
 #include <ostream>

@@ -2,6 +2,9 @@
 //
 // The base policies: which pages they take, what they do when pages run short, and which of them a
 // product knows.
+// Covers: POLICY-01, POLICY-02, POLICY-03, POLICY-04, POLICY-05, POLICY-06, POLICY-07, POLICY-08,
+// POLICY-09, POLICY-10, POLICY-11, POLICY-12, POLICY-13, POLICY-14, POLICY-15, POLICY-16,
+// POLICY-17, POLICY-29.
 #include <string>
 #include <vector>
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Blocks with ACL_MEM_ACCESS_USER_SPACE_READONLY: their pages, and that nothing writes them.
+// Covers: POLICY-17, POLICY-24, POLICY-25, POLICY-26, POLICY-27.
 #include <cstdint>
 #include <vector>
 

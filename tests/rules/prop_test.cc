@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // aclrtMemGetAllocationPropertiesFromHandle: what a block says about itself.
+// Covers: PROP-01, PROP-02, PROP-03, PROP-04, PROP-05, PROP-06.
 #include <cstring>
 #include <initializer_list>
 #include <vector>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // aclrtPointerGetAttributes on allocated and registered memory, and aclrtMemP2PMap.
+// Covers: PTR-02, PTR-03, PTR-06, PTR-07, PTR-09, PTR-10, PTR-11, PTR-12.
 #include <cstdint>
 #include <string>
 #include <vector>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // aclrtPointerGetAttributes on mapped blocks, on parts of them and on memory of no block.
+// Covers: PTR-01, PTR-02, PTR-04, PTR-06, PTR-07, PTR-09, PTR-10.
 #include <cstdint>
 #include <cstring>
 #include <memory>

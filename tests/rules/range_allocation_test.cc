@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // aclrtMemGetAddressRange: from any byte of an allocation to the allocation, and which size it has.
+// Covers: RANGE-04, RANGE-05, RANGE-10.
 #include <cstddef>
 #include <string>
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // aclrtMemGetAddressRange: from any byte of a mapping to the mapping.
+// Covers: RANGE-01, RANGE-02, RANGE-03, RANGE-06, RANGE-07, RANGE-08, RANGE-09.
 #include <cstddef>
 #include <memory>
 #include <vector>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // aclrtReleaseMemAddress: gives back a reservation, but only one without mappings.
+// Covers: REL-01, REL-02, REL-03, REL-04, REL-05, REL-06.
 #include "rules/vmm_objects.h"
 
 namespace understudy_test::vmm {

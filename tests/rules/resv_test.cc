@@ -2,6 +2,8 @@
 //
 // aclrtReserveMemAddress: its arguments, and the ranges it gives when the caller wishes for no
 // address.
+// Covers: RESV-01, RESV-02, RESV-03, RESV-04, RESV-05, RESV-06, RESV-07, RESV-08, RESV-09, RESV-10,
+// RESV-11, RESV-12, RESV-13.
 #include <limits>
 
 #include "rules/vmm_objects.h"

@@ -2,6 +2,7 @@
 //
 // aclrtReserveMemAddress: what may be done with reserved and with mapped ranges by copy, set and
 // the CPU.
+// Covers: RESV-18, RESV-20.
 #include "rules/vmm_objects.h"
 
 namespace understudy_test::vmm {

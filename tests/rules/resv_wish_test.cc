@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // aclrtReserveMemAddress with expectPtr: which wishes are fulfilled and which are refused.
+// Covers: RESV-14, RESV-15, RESV-16, RESV-17.
 #include <sys/mman.h>
 
 #include <ostream>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // aclrtReserveMemAddressNoUCMemory: an A3 call that reserves exactly where the caller says.
+// Covers: RESVN-01, RESVN-02, RESVN-03, RESVN-04, RESVN-05, RESVN-06, RESVN-07, RESVN-08.
 #include <sys/mman.h>
 
 #include "rules/vmm_objects.h"

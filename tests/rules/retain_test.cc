@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // aclrtMemRetainAllocationHandle: from a mapping back to its block, with a reference of its own.
+// Covers: RETAIN-01, RETAIN-02, RETAIN-03, RETAIN-04, RETAIN-05, RETAIN-07.
 #include <vector>
 
 #include "rules/mapping_objects.h"

@@ -2,6 +2,8 @@
 //
 // aclrtMemsetAsync and aclrtMemsetD32Async: their checks, device memory in stream order, host
 // memory at once.
+// Covers: GEN-03, GEN-04, GEN-05, GEN-06, HOST-05, POLICY-26, SET-01, SET-02, SET-03, SET-04,
+// SET-07, SET-08, SET-09, SET-10, SET-11, SET-12.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>

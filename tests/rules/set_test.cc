@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // aclrtMemset on mapped device memory, on mapped host blocks and on ordinary host memory.
+// Covers: SET-01, SET-02, SET-03, SET-04, SET-05, SET-06.
 #include <algorithm>
 #include <array>
 #include <cstdint>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // aclrtMemsetD32: its checks, the words it sets, and the memory it takes.
+// Covers: GEN-03, GEN-09, POLICY-26, SET-10, SET-11, SET-12.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>

@@ -2,6 +2,8 @@
 //
 // aclrtValueWrite and aclrtValueWait: their checks, the word that is written in stream order, and
 // what a stream waits for.
+// Covers: GEN-03, GEN-04, GEN-05, GEN-06, GEN-09, POLICY-26, SMEM-01, SMEM-02, SMEM-03, SMEM-04,
+// SMEM-05, SMEM-06, SMEM-07.
 #include <cstdint>
 #include <cstring>
 #include <functional>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Aborting a stream drops all of its tasks; stopping it ends the running one and keeps the rest.
+// Covers: STREAM-18, STREAM-19.
 #include <chrono>
 #include <thread>
 

@@ -2,6 +2,7 @@
 //
 // What is kept with a stream: attributes, the failure mode, the overflow switch; and the callbacks
 // that see streams come and go.
+// Covers: STREAM-21, STREAM-23, STREAM-24, STREAM-25, STREAM-26, STREAM-27.
 #include <algorithm>
 #include <iterator>
 #include <thread>

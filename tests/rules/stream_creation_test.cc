@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Creating streams: arguments, priorities, flags, how many there can be, and what tells them apart.
+// Covers: STREAM-01, STREAM-02, STREAM-03, STREAM-04, STREAM-05, STREAM-20, STREAM-21, STREAM-22.
 #include <limits>
 #include <memory>
 #include <set>

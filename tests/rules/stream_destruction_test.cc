@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Destroying streams: which ones can be, what becomes of their tasks and of their handles.
+// Covers: CTX-06, STREAM-07, STREAM-08.
 #include <memory>
 #include <vector>
 

@@ -2,6 +2,7 @@
 //
 // Tasks that fail when they run: for which reasons, who is told, and that other tasks go on.
 // stream_stop_mode_test.cc has the other failure mode.
+// Covers: DEV-19, ERR-05, STREAM-08, STREAM-10.
 #include <optional>
 #include <sstream>
 #include <stdexcept>

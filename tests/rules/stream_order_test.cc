@@ -2,6 +2,7 @@
 //
 // In which order tasks run: one after the other on a stream, freely on different streams, and as
 // events say across them.
+// Covers: STREAM-06, STREAM-14, STREAM-15, STREAM-16, STREAM-17.
 #include <limits>
 #include <memory>
 #include <numeric>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The failure mode STOP: one failed task ends the work of all streams of its context.
+// Covers: ERR-11, STREAM-18, STREAM-25.
 #include <optional>
 
 #include "rules/stream_tasks.h"

@@ -2,6 +2,7 @@
 //
 // Synchronising and querying streams: what is waited for, for how long, and what is never waited
 // for.
+// Covers: STREAM-09, STREAM-10, STREAM-11, STREAM-12, STREAM-13.
 #include <chrono>
 #include <future>
 #include <limits>

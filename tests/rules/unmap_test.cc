@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // aclrtUnmapMem: what ends, what stays, and when memory goes back.
+// Covers: UNMAP-01, UNMAP-02, UNMAP-03, UNMAP-04, UNMAP-05, UNMAP-06, UNMAP-07, UNMAP-08.
 #include <memory>
 #include <vector>
 

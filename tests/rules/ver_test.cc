@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Versions of the interface and of packages, the SoC name, capabilities.
+// Covers: VER-01, VER-02, VER-03, VER-04, VER-05, VER-06, VER-07.
 #include <algorithm>
 #include <array>
 #include <cstring>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Where allocations and virtual memory meet: neither takes the other's addresses.
+// Covers: REL-05, RESV-12, RESV-16, VGEN-05, VGEN-09.
 #include <cstdint>
 #include <ios>
 #include <vector>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The end of a process gives back what it held, however it ends.
+// Covers: VGEN-10.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>

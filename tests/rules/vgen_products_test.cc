@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Products without virtual memory management: what its calls answer there.
+// Covers: VGEN-03, VGEN-04.
 #include "rules/vmm_objects.h"
 
 namespace understudy_test::vmm {

@@ -2,6 +2,7 @@
 //
 // What holds for every virtual memory call: outputs after a failure, no need of aclInit or of a
 // device, and the sequence of the documentation.
+// Covers: VGEN-01, VGEN-02, VGEN-08, VGEN-11.
 #include "rules/vmm_objects.h"
 
 namespace understudy_test::vmm {

@@ -2,6 +2,7 @@
 //
 // Virtual memory objects belong to the process: any thread may use them, and racing threads get
 // one success and one defined failure.
+// Covers: VGEN-06, VGEN-07.
 #include <barrier>
 #include <thread>
 

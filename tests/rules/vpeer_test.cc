@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The calls that memory sharing leans on: device count, process id, peer access by product.
+// Covers: VPEER-01, VPEER-02, VPEER-03, VPEER-04, VPEER-05, VPEER-06, VPEER-07, VPEER-08, VPEER-09,
+// VPEER-10.
 #include <utility>
 
 #include "rules/runtime_support.h"
