@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/mutex.h"
 
-#include <chrono>
-#include <thread>
-
 #include "base/invariant.h"
+#include "base/pause.h"
 
 namespace understudy {
 
@@ -17,16 +15,13 @@ void Mutex::wait_and_lock() {
 
 void BriefMutex::wait_and_lock() {
   constexpr int kSpins = 100;
-  constexpr auto kNap = std::chrono::microseconds(20);
   for (int tries = 0; taken_.exchange(true, std::memory_order_acquire); ++tries) {
     // Look without asking for the cache line until it seems free.
     for (int spin = 0; spin < kSpins && taken_.load(std::memory_order_relaxed); ++spin) {
-#if defined(__x86_64__)
-      __builtin_ia32_pause();
-#endif
+      pause_briefly();
     }
     // Its holder is not running: there may be one processor only, and priorities.
-    if (tries > 0) std::this_thread::sleep_for(kNap);
+    if (tries > 0) nap();
   }
 }
 

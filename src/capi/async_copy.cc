@@ -12,24 +12,12 @@ using namespace understudy::capi;  // NOLINT
 
 namespace {
 
-struct CopySides {
-  MemorySide target;
-  MemorySide source;
-  bool has_unregistered() const {
-    return target.memory_class == MemoryClass::kUnregistered ||
-           source.memory_class == MemoryClass::kUnregistered;
-  }
-  bool has_device() const {
-    return target.memory_class == MemoryClass::kDevice ||
-           source.memory_class == MemoryClass::kDevice;
-  }
-};
-
 // The table of ACOPY-09 for pairs with unregistered memory; others take any kind.
 bool is_accepted(const CopySides& sides, aclrtMemcpyKind kind) {
   const MemoryClass to = sides.target.memory_class;
   const MemoryClass from = sides.source.memory_class;
-  if (kind == ACL_MEMCPY_DEFAULT || !sides.has_unregistered() || from == to) return true;
+  if (kind == ACL_MEMCPY_DEFAULT || !sides.has(MemoryClass::kUnregistered) || from == to)
+    return true;
   if (to == MemoryClass::kDevice) {
     return kind == ACL_MEMCPY_HOST_TO_DEVICE || kind == ACL_MEMCPY_DEVICE_TO_DEVICE;
   }
@@ -60,7 +48,7 @@ Result<void> queue_captured(const StreamCall& call, const Copy& copy, const Copy
 
 Result<void> queue_copy(const StreamCall& call, const Copy& copy, aclrtMemcpyKind kind) {
   Runtime& runtime = *call.runtime;
-  const CopySides sides{memory_at(runtime, copy.to), memory_at(runtime, copy.from)};
+  const CopySides sides(runtime, copy.to, copy.from);
   if (kind == ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE) return queue_captured(call, copy, sides);
   // Where the program runs on the device, there is one kind of memory.
   const bool one_memory = runtime.settings().product.run_mode == RunMode::kDevice;
@@ -69,18 +57,18 @@ Result<void> queue_copy(const StreamCall& call, const Copy& copy, aclrtMemcpyKin
     return Error::format(ErrorCode::kRefused, "kind %d does not fit memory at %p and %p",
                          static_cast<int>(kind), to_pointer(copy.from), to_pointer(copy.to));
   }
-  if (!sides.has_device() && !one_memory) {
+  if (!sides.has(MemoryClass::kDevice) && !one_memory) {
     return Error::format(ErrorCode::kNotSupported,
                          "%p and %p are both host memory, which streams do not copy",
                          to_pointer(copy.from), to_pointer(copy.to));
   }
-  if (sides.has_unregistered()) {
+  if (sides.has(MemoryClass::kUnregistered)) {
     US_TRY(runtime.streams().drain(call.stream));
     const WriteNotice notice(runtime);
     return runtime.transfer().copy(copy.to, copy.from, copy.count, call.device());
   }
   Task task(TaskKind::kCopy, call.device());
-  task.sides = sides_of(sides.target, sides.source);
+  task.sides = sides.for_task();
   task.copy = copy;
   return call.submit(task);
 }

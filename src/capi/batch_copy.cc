@@ -149,11 +149,9 @@ Result<void> add_element(Runtime& runtime, const Batch& batch, size_t element,
   US_TRY(check_location(runtime, batch, element, attribute));
   const Copy copy{to_address(batch.targets[element]), to_address(batch.sources[element]),
                   batch.sizes[element]};
-  const MemorySide target = memory_at(runtime, copy.to);
-  const MemorySide source = memory_at(runtime, copy.from);
-  elements.has_unregistered |= target.memory_class == MemoryClass::kUnregistered ||
-                               source.memory_class == MemoryClass::kUnregistered;
-  elements.list->push_back({copy, sides_of(target, source)});
+  const CopySides sides(runtime, copy.to, copy.from);
+  elements.has_unregistered |= sides.has(MemoryClass::kUnregistered);
+  elements.list->push_back({copy, sides.for_task()});
   return {};
 }
 

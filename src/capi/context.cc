@@ -70,7 +70,7 @@ aclError aclrtCtxGetCurrentDefaultStream(aclrtStream* stream) {
     US_TRY(require_pointer(stream, "stream"));
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
     US_TRY_ASSIGN(const ContextReference context, runtime->current_context());
-    *stream = handle_pointer(Streams::handle_of(context.default_stream));
+    *stream = handle_pointer(context.default_stream.handle());
     return {};
   });
 }

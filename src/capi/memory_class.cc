@@ -16,7 +16,7 @@ MemorySide memory_at(Runtime& runtime, VirtualAddress address) {
   return {page_locked ? MemoryClass::kHost : MemoryClass::kUnregistered, false};
 }
 
-Sides sides_of(const MemorySide& target, const MemorySide& source) {
+Sides CopySides::for_task() const {
   if (!source.is_translated) return Sides::kFromHost;
   return target.is_translated ? Sides::kDevices : Sides::kToHost;
 }

@@ -21,7 +21,19 @@ struct MemorySide {
 // By the first byte, as things are at this moment.
 MemorySide memory_at(Runtime& runtime, VirtualAddress address);
 
-// What a task knows of its sides. REQUIRES: none is unregistered.
-Sides sides_of(const MemorySide& target, const MemorySide& source);
+// Both sides of a copy.
+struct CopySides {
+  MemorySide target;
+  MemorySide source;
+
+  CopySides(Runtime& runtime, VirtualAddress to, VirtualAddress from)
+      : target(memory_at(runtime, to)), source(memory_at(runtime, from)) {}
+
+  bool has(MemoryClass memory_class) const {
+    return target.memory_class == memory_class || source.memory_class == memory_class;
+  }
+  // What a task knows of them. REQUIRES: none is unregistered.
+  Sides for_task() const;
+};
 
 }  // namespace understudy::capi

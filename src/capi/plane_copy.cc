@@ -40,20 +40,18 @@ Result<void> check_extent(const PlaneCopy& copy) {
 }
 
 Result<void> queue_rows(const StreamCall& call, const PlaneCopy& copy) {
-  const MemorySide target = memory_at(*call.runtime, copy.to);
-  const MemorySide source = memory_at(*call.runtime, copy.from);
-  if (target.memory_class != MemoryClass::kDevice && source.memory_class != MemoryClass::kDevice) {
+  const CopySides sides(*call.runtime, copy.to, copy.from);
+  if (!sides.has(MemoryClass::kDevice)) {
     return Error::format(ErrorCode::kRefused, "%p and %p are both host memory",
                          to_pointer(copy.from), to_pointer(copy.to));
   }
-  if (target.memory_class == MemoryClass::kUnregistered ||
-      source.memory_class == MemoryClass::kUnregistered) {
+  if (sides.has(MemoryClass::kUnregistered)) {
     US_TRY(call.runtime->streams().drain(call.stream));
     const WriteNotice notice(*call.runtime);
     return call.runtime->transfer().copy_rows(copy, call.device());
   }
   Task task(TaskKind::kCopyRows, call.device());
-  task.sides = sides_of(target, source);
+  task.sides = sides.for_task();
   task.rows = copy;
   return call.submit(task);
 }

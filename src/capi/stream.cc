@@ -51,7 +51,7 @@ Result<void> create(aclrtStream* stream, uint32_t priority, uint32_t flags) {
     (void)runtime->streams().destroy_at_once(created);
     return context_ended();
   }
-  *stream = handle_pointer(Streams::handle_of(created));
+  *stream = handle_pointer(created.handle());
   announce(*stream, ACL_RT_STREAM_STATE_CREATE_POST);
   return {};
 }

@@ -20,8 +20,7 @@ Error has_host_functions(const Stream& stream) {
 Result<void> check_alive(const StreamReference& reference) {
   if (reference.valid()) [[likely]]
     return {};
-  return Error::format(ErrorCode::kInvalidHandle, "stream %u was destroyed",
-                       reference.stream->index);
+  return not_a_live_stream(reference.handle());
 }
 
 Error not_subscribed(ErrorCode code, const Stream& stream) {

@@ -132,6 +132,11 @@ struct StreamReference {
   bool valid() const {
     return stream != nullptr && stream->state.load(std::memory_order_acquire) == state;
   }
+  // REQUIRES: was valid once.
+  uint64_t handle() const;
 };
+
+// What to say of a handle whose stream has ended, or never was.
+Error not_a_live_stream(uint64_t handle);
 
 }  // namespace understudy

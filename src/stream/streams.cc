@@ -16,14 +16,6 @@ namespace {
 
 thread_local uint32_t last_task [[gnu::tls_model("initial-exec")]] = 0;
 
-Error not_a_stream(uint64_t handle) {
-  return Error::format(ErrorCode::kInvalidHandle, "0x%" PRIx64 " is not a live stream", handle);
-}
-
-Error was_destroyed(const StreamReference& reference) {
-  return not_a_stream(Streams::handle_of(reference));
-}
-
 }  // namespace
 
 uint32_t last_task_of_thread() { return last_task; }
@@ -88,12 +80,7 @@ Result<StreamReference> Streams::find(uint64_t handle) {
       return StreamReference{&stream, state};
     }
   }
-  return not_a_stream(handle);
-}
-
-uint64_t Streams::handle_of(const StreamReference& stream) {
-  return HandleParts{HandleTag::kStream, SlotState::generation(stream.state), stream.stream->index}
-      .pack();
+  return not_a_live_stream(handle);
 }
 
 unsigned Streams::available(unsigned device) const {
@@ -129,7 +116,7 @@ Result<uint64_t> Streams::submit_prepared(const StreamReference& reference, Task
   {
     BriefLock lock(stream.queue_mutex);
     if (stream.state.load(std::memory_order_relaxed) != reference.state) {
-      return was_destroyed(reference);
+      return not_a_live_stream(reference.handle());
     }
     // It may have been stopped since; what comes after that is refused, what came before dropped.
     US_TRY(lasting_failure(reference));
@@ -180,7 +167,7 @@ RunEnd Streams::run(Stream& stream) {
 
 Result<void> Streams::set_failure_mode(const StreamReference& reference, FailureMode mode) {
   MutexLock lock(mutex_);
-  if (!reference.valid()) return was_destroyed(reference);
+  if (!reference.valid()) return not_a_live_stream(reference.handle());
   const uint64_t owner = reference.stream->owner.load();
   const bool stops = stopping_owners_.contains(owner);
   if (mode == FailureMode::kContinue) {

@@ -48,7 +48,6 @@ class Streams final : private WorkerClient {
   Result<StreamReference> create(const StreamDescription& description);
   // Refuses handles of streams that ended or never were.
   Result<StreamReference> find(uint64_t handle);
-  static uint64_t handle_of(const StreamReference& stream);
   // How many can still be made on a device.
   unsigned available(unsigned device) const;
 

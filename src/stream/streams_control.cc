@@ -13,11 +13,6 @@ namespace understudy {
 
 namespace {
 
-Error was_destroyed(const StreamReference& reference) {
-  return Error::format(ErrorCode::kInvalidHandle, "0x%" PRIx64 " is not a live stream",
-                       Streams::handle_of(reference));
-}
-
 Error aborted(const Stream& stream) {
   const bool with_device = stream.aborted_with_device.load();
   return Error::format(with_device ? ErrorCode::kDeviceAborted : ErrorCode::kStreamAborted,
@@ -249,7 +244,7 @@ Result<std::optional<StreamReference>> Streams::close(const StreamReference& ref
                                                       CloseIf condition) {
   Stream& stream = *reference.stream;
   BriefLock lock(stream.queue_mutex);
-  if (!reference.valid()) return was_destroyed(reference);
+  if (!reference.valid()) return not_a_live_stream(reference.handle());
   const bool empty = stream.submitted.load() == stream.completed.load();
   if (!empty && condition == CloseIf::kEmpty) return std::optional<StreamReference>();
   stream.state.store(reference.state + 1);

@@ -186,4 +186,15 @@ class BatchSides {
   std::vector<uint8_t> host_bytes_;
 };
 
+// The whole batch except for one array.
+inline std::vector<BatchArguments> each_without_one_array(const BatchArguments& whole) {
+  std::vector<BatchArguments> calls(5, whole);
+  calls[0].targets = nullptr;
+  calls[1].rooms = nullptr;
+  calls[2].sources = nullptr;
+  calls[3].attributes = nullptr;
+  calls[4].attribute_starts = nullptr;
+  return calls;
+}
+
 }  // namespace understudy_test

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "rules/live_mapping.h"
+#include "rules/runtime_support.h"
 #include "rules/stream_objects.h"
 
 namespace understudy_test::callbacks {
@@ -36,11 +37,7 @@ inline aclError reach(aclrtEvent event) {
 
 inline uint64_t this_thread() { return static_cast<uint64_t>(pthread_self()); }
 
-inline aclrtContext context_in_use() {
-  aclrtContext context = nullptr;
-  EXPECT_SUCCESS(aclrtGetCurrentContext(&context));
-  return context;
-}
+using runtime::current_context;
 
 // The handle that stands for NULL in calls that take a stream.
 inline aclrtStream handle_of_default_stream() {
@@ -141,7 +138,7 @@ inline void expect_nothing_to_serve() {
 // that never returns the test fails and goes on without the thread.
 class Server {
  public:
-  Server() : answer_(talk_->answer.get_future()), thread_(serve, talk_, context_in_use()) {
+  Server() : answer_(talk_->answer.get_future()), thread_(serve, talk_, current_context()) {
     id_ = talk_->id.get_future().get();
   }
   ~Server() {
@@ -206,7 +203,7 @@ struct StreamCall {
 
 // GEN-03, GEN-05 and GEN-06, on device 0.
 inline void expect_bad_streams_refused(const std::vector<StreamCall>& calls) {
-  const aclrtContext own = context_in_use();
+  const aclrtContext own = current_context();
   aclrtContext other = nullptr;
   ASSERT_SUCCESS(aclrtCreateContext(&other, 0));
   TestStream of_other;

@@ -132,7 +132,7 @@ TEST_F(DevicesTest, DefaultContextCannotBeDestroyed) {
 
 TEST_F(DevicesTest, DefaultStreamEndsWithItsContext) {
   const ContextReference context = value_of(devices_.create_context(0));
-  const uint64_t stream = Streams::handle_of(context.default_stream);
+  const uint64_t stream = context.default_stream.handle();
   EXPECT_NE(stream, context.handle());
   EXPECT_EQ(value_of(rig_.streams.find(stream)).stream, context.default_stream.stream);
   // A context is no stream and a stream is no context.

@@ -47,7 +47,7 @@ TEST_F(EventsTest, HandleFindsItsEventUntilThatEnds) {
 TEST_F(EventsTest, InventedHandlesAndThoseOfStreamsAreRefused) {
   const uint64_t handle = Events::handle_of(make_event());
   for (const uint64_t invented : {uint64_t{0}, UINT64_MAX, handle + 1, handle ^ uint64_t{1} << 32,
-                                  Streams::handle_of(first_), handle + 1000000}) {
+                                  first_.handle(), handle + 1000000}) {
     EXPECT_TRUE(fails_with(events().find(invented), ErrorCode::kInvalidHandle)) << invented;
   }
 }

@@ -27,7 +27,7 @@ class StreamsTest : public StreamTestBase {};
 
 TEST_F(StreamsTest, HandleFindsItsStreamUntilThatEnds) {
   const StreamReference stream = make_stream();
-  const uint64_t handle = Streams::handle_of(stream);
+  const uint64_t handle = stream.handle();
   EXPECT_EQ(value_of(streams().find(handle)).stream, stream.stream);
   EXPECT_TRUE(stream.valid());
   ASSERT_TRUE(is_ok(streams().destroy(stream)));
@@ -36,7 +36,7 @@ TEST_F(StreamsTest, HandleFindsItsStreamUntilThatEnds) {
 }
 
 TEST_F(StreamsTest, InventedHandlesAreRefused) {
-  const uint64_t handle = Streams::handle_of(make_stream());
+  const uint64_t handle = make_stream().handle();
   for (const uint64_t invented : {uint64_t{0}, UINT64_MAX, handle + 1, handle ^ uint64_t{1} << 32,
                                   handle ^ uint64_t{1} << 56, handle + 1000000}) {
     EXPECT_TRUE(fails_with(streams().find(invented), ErrorCode::kInvalidHandle)) << invented;
@@ -48,8 +48,8 @@ TEST_F(StreamsTest, StaleHandleDoesNotFindTheNextStreamOfItsSlot) {
   ASSERT_TRUE(is_ok(streams().destroy(first)));
   const StreamReference second = make_stream();
   ASSERT_EQ(second.stream, first.stream);
-  EXPECT_NE(Streams::handle_of(first), Streams::handle_of(second));
-  EXPECT_TRUE(fails_with(streams().find(Streams::handle_of(first)), ErrorCode::kInvalidHandle));
+  EXPECT_NE(first.handle(), second.handle());
+  EXPECT_TRUE(fails_with(streams().find(first.handle()), ErrorCode::kInvalidHandle));
   EXPECT_TRUE(fails_with(streams().destroy(first), ErrorCode::kInvalidHandle));
   EXPECT_TRUE(fails_with(streams().destroy_at_once(first), ErrorCode::kInvalidHandle));
   EXPECT_TRUE(second.valid());
