@@ -6,12 +6,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <cstring>
 #include <string>
-#include <string_view>
 #include <vector>
+
+#include "support/process_environment.h"
+#include "support/server_directory.h"
 
 namespace understudy_test {
 
@@ -24,35 +27,9 @@ std::string current_test_filter() {
   return std::string("--gtest_filter=") + info->test_suite_name() + "." + info->name();
 }
 
-bool is_overridden(const char* entry, std::initializer_list<Variable> environment) {
-  for (const Variable& variable : environment) {
-    const std::string prefix = variable.first + "=";
-    if (strncmp(entry, prefix.c_str(), prefix.size()) == 0) return true;
-  }
-  return false;
-}
-
-std::vector<std::string> child_environment(std::initializer_list<Variable> environment) {
-  std::vector<std::string> entries;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    // The one test of the child may be of another shard.
-    const std::string_view text = *entry;
-    const bool shard =
-        text.starts_with("GTEST_TOTAL_SHARDS=") || text.starts_with("GTEST_SHARD_INDEX=");
-    if (!shard && !is_overridden(*entry, environment)) entries.emplace_back(*entry);
-  }
-  for (const Variable& variable : environment) {
-    entries.push_back(variable.first + "=" + variable.second);
-  }
-  entries.push_back(std::string(kChildMark) + "=" + current_test_filter());
-  return entries;
-}
-
-std::vector<char*> pointers_to(std::vector<std::string>& texts) {
-  std::vector<char*> pointers;
-  for (std::string& text : texts) pointers.push_back(text.data());
-  pointers.push_back(nullptr);
-  return pointers;
+bool names(const std::vector<Variable>& environment, const char* name) {
+  return std::any_of(environment.begin(), environment.end(),
+                     [&](const Variable& variable) { return variable.first == name; });
 }
 
 std::string read_all(int descriptor) {
@@ -72,7 +49,12 @@ bool ran_in_fresh_process(std::initializer_list<Variable> environment) {
 
   std::vector<std::string> arguments = {"/proc/self/exe", current_test_filter(),
                                         "--gtest_also_run_disabled_tests"};
-  std::vector<std::string> variables = child_environment(environment);
+  // The parent's devices may be of another product.
+  const ServerDirectory directory;
+  std::vector<Variable> wanted(environment);
+  if (!names(wanted, kServerVariable)) wanted.emplace_back(kServerVariable, directory.path());
+  std::vector<std::string> variables = environment_with(wanted);
+  variables.push_back(std::string(kChildMark) + "=" + current_test_filter());
   std::vector<char*> argument_pointers = pointers_to(arguments);
   std::vector<char*> variable_pointers = pointers_to(variables);
 
