@@ -41,6 +41,7 @@ enum class ErrorCode : uint8_t {
   kOutOfMemory,
   kOutOfResources,
   kLinkNotSupported,
+  kConnection,  // another process does not answer
   kOutOfEvents,
   kOutOfStreams,
   // Devices that were not set, host memory and its registrations, our own faults.

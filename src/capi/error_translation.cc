@@ -59,6 +59,8 @@ aclError published_code(ErrorCode code) {
       return ACL_ERROR_RT_RESOURCE_ALLOC_FAIL;
     case ErrorCode::kLinkNotSupported:
       return ACL_ERROR_RT_LINK_TYPE_NOT_SUPPORTED;
+    case ErrorCode::kConnection:
+      return ACL_ERROR_RT_IPC_ERROR;
     case ErrorCode::kOutOfEvents:
       return ACL_ERROR_RT_NO_EVENT_RESOURCE;
     case ErrorCode::kOutOfStreams:

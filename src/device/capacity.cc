@@ -2,8 +2,10 @@
 #include "device/capacity.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/invariant.h"
+#include "base/pause.h"
 #include "base/size_text.h"
 
 namespace understudy {
@@ -16,38 +18,119 @@ void raise_to(std::atomic<uint64_t>& peak, uint64_t value) {
   }
 }
 
+uint64_t pages_of(uint64_t bytes) { return bytes / kNormalPage + (bytes % kNormalPage != 0); }
+
 // Never below 0: another thread may be between its two counters.
 uint64_t less(uint64_t all, uint64_t part) { return all - std::min(all, part); }
 
 }  // namespace
 
-Result<void> charge_or_explain(CapacityLedger& ledger, const Charge& charge) {
-  if (ledger.charge(charge)) [[likely]]
+Result<void> charge_or_explain(Capacity& capacity, const Charge& charge) {
+  if (capacity.charge(charge)) [[likely]]
     return {};
-  const PoolFigures figures = ledger.figures(charge.device, charge.kind);
+  const PoolFigures figures = capacity.figures(charge.device, charge.kind);
   return Error::format(ErrorCode::kOutOfMemory, "device %u has %s of %s in %s pages free, not %s",
                        charge.device, SizeText(figures.free).c_str(),
                        SizeText(figures.total).c_str(), name_of(charge.kind),
                        SizeText(charge.bytes).c_str());
 }
 
-LocalCapacity::LocalCapacity(unsigned devices, uint64_t normal, uint64_t huge)
-    : normal_(normal), huge_(huge), devices_(devices) {}
+Capacity::Capacity(Ledger& ledger, std::vector<int32_t> numbers)
+    : ledger_(ledger), numbers_(std::move(numbers)), devices_(numbers_.size()) {}
 
-uint64_t LocalCapacity::Device::application() const {
-  return less(normal.load(std::memory_order_relaxed) + huge.load(std::memory_order_relaxed),
-              tagged.load(std::memory_order_relaxed));
+std::optional<unsigned> Capacity::device_of(unsigned number) const {
+  const auto found = std::find(numbers_.begin(), numbers_.end(), static_cast<int32_t>(number));
+  if (found == numbers_.end()) return std::nullopt;
+  return static_cast<unsigned>(found - numbers_.begin());
 }
 
-bool LocalCapacity::charge(const Charge& charge) {
+uint64_t Capacity::total_pages(unsigned pool) const {
+  const ServerShape& shape = ledger_.shape();
+  return (pool == 0 ? shape.normal_memory : shape.memory - shape.normal_memory) / kNormalPage;
+}
+
+uint64_t Capacity::pages(unsigned number, unsigned pool, Count count) const {
+  const LedgerHeader& header = ledger_.header();
+  uint64_t sum = header.shared[number].words[pool].load();
+  if (count == Count::kUsedAndAsked) sum += header.held_back[number].words[pool].load();
+  const uint32_t slots = header.slots.load();
+  for (unsigned slot = 0; slot < slots; ++slot) {
+    const PoolWord word(ledger_.slot(slot).devices[number].words[pool].load());
+    sum += word.used();
+    if (count == Count::kUsedAndAsked) sum += word.asked();
+  }
+  return sum;
+}
+
+uint64_t Capacity::application(unsigned device) const {
+  const Device& own = devices_[device];
+  const unsigned number = number_of(device);
+  const uint64_t pages =
+      PoolWord(own_word(number, 0).load()).used() + PoolWord(own_word(number, 1).load()).used();
+  return less(pages * kNormalPage + own.shared.load(), own.tagged.load());
+}
+
+bool Capacity::charge_pool(const Charge& charge) {
+  const unsigned number = number_of(charge.device);
+  const unsigned pool = pool_of(charge.kind);
+  const uint64_t pages = pages_of(charge.bytes);
+  // So many threads at a time that the word overflows do not exist.
+  constexpr uint64_t kMostAsked = (256 * kMiB) / kNormalPage;
+  if (pages <= kMostAsked) [[likely]] {
+    // First asked for, so that of two who want the last memory at least one sees the other; then
+    // taken if all that is used and asked for is there.
+    std::atomic<uint64_t>& word = own_word(number, pool);
+    word.fetch_add(PoolWord::asking(pages));
+    if (this->pages(number, pool, Count::kUsedAndAsked) <= total_pages(pool)) [[likely]] {
+      word.fetch_add(pages - PoolWord::asking(pages));
+      return true;
+    }
+    word.fetch_sub(PoolWord::asking(pages));
+  }
+  return charge_carefully(number, pool, pages);
+}
+
+// When memory is short: what dead processes had comes first, and others who only asked do not
+// count in the end. One at a time.
+bool Capacity::charge_carefully(unsigned number, unsigned pool, uint64_t pages) {
+  constexpr std::chrono::milliseconds kPatience(200);
+  const uint64_t total = total_pages(pool);
+  if (pages > total) return false;
+  const Result<LedgerLock> lock = ledger_.lock();
+  if (!lock.ok()) return false;
+  if (this->pages(number, pool, Count::kUsed) + pages > total) ledger_.reclaim(lock.value());
+  std::atomic<uint64_t>& held_back = ledger_.header().held_back[number].words[pool];
+  held_back.store(pages);
+  const Deadline deadline = Clock::now() + kPatience;
+  bool taken = false;
+  while (this->pages(number, pool, Count::kUsed) + pages <= total) {
+    if (this->pages(number, pool, Count::kUsedAndAsked) <= total) {
+      own_word(number, pool).fetch_add(pages);
+      taken = true;
+      break;
+    }
+    // Whoever asks sees what is held back here, and gives way; unless it is stopped or dead.
+    if (has_passed(deadline)) break;
+    pause_briefly();
+  }
+  held_back.store(0);
+  return taken;
+}
+
+bool Capacity::charge(const Charge& charge) {
   Device& device = devices_[charge.device];
-  if (charge.module == kApplicationModule) [[likely]]
-    return charge_application(device, charge);
+  if (charge.module == kApplicationModule) [[likely]] {
+    const uint64_t changes = device.tag_changes.load();
+    if (!charge_pool(charge)) return false;
+    const uint64_t now = application(charge.device);
+    // The figures belong together only if no module was charged or credited meanwhile.
+    if (device.tag_changes.load() == changes) raise_to(device.application_peak, now);
+    return true;
+  }
   // First of all, and when credited last of all: bytes of a module are never the application's.
   device.tag_changes.fetch_add(1);
   device.tagged.fetch_add(charge.bytes);
-  uint64_t used_now = 0;
-  if (!charge_pool(device, charge, used_now)) {
+  if (!charge_pool(charge)) {
     device.tagged.fetch_sub(charge.bytes);
     return false;
   }
@@ -57,50 +140,51 @@ bool LocalCapacity::charge(const Charge& charge) {
   return true;
 }
 
-bool LocalCapacity::charge_pool(Device& device, const Charge& charge, uint64_t& used_now) const {
-  std::atomic<uint64_t>& counter = used(device, charge.kind);
-  uint64_t before = counter.load(std::memory_order_relaxed);
-  do {
-    if (charge.bytes > total(charge.kind) - before) return false;
-  } while (!counter.compare_exchange_weak(before, before + charge.bytes));
-  used_now = before + charge.bytes;
-  return true;
+void Capacity::credit(const Charge& charge) {
+  const uint64_t pages = pages_of(charge.bytes);
+  const PoolWord before(own_word(number_of(charge.device), pool_of(charge.kind)).fetch_sub(pages));
+  US_INVARIANT(before.used() >= pages, "device %u was credited %llu pages more than it was charged",
+               charge.device, static_cast<unsigned long long>(pages - before.used()));
+  untag(charge);
 }
 
-bool LocalCapacity::charge_application(Device& device, const Charge& charge) const {
-  const uint64_t changes = device.tag_changes.load();
-  uint64_t used_now = 0;
-  if (!charge_pool(device, charge, used_now)) return false;
-  const auto& other = charge.kind == PageKind::kNormal ? device.huge : device.normal;
-  const uint64_t all = used_now + other.load(std::memory_order_relaxed);
-  const uint64_t application = less(all, device.tagged.load());
-  // The two figures belong together only if no module was charged or credited meanwhile.
-  if (device.tag_changes.load() == changes) raise_to(device.application_peak, application);
-  return true;
-}
-
-void LocalCapacity::credit(const Charge& charge) {
-  Device& device = devices_[charge.device];
-  const uint64_t before = used(device, charge.kind).fetch_sub(charge.bytes);
-  US_INVARIANT(before >= charge.bytes, "device %u was credited %llu bytes more than it was charged",
-               charge.device, static_cast<unsigned long long>(charge.bytes - before));
+void Capacity::untag(const Charge& charge) {
   if (charge.module == kApplicationModule) return;
+  Device& device = devices_[charge.device];
   device.modules[charge.module].current.fetch_sub(charge.bytes, std::memory_order_relaxed);
   device.tag_changes.fetch_add(1);
   device.tagged.fetch_sub(charge.bytes);
 }
 
-PoolFigures LocalCapacity::figures(unsigned device, PageKind kind) const {
-  const Device& pools = devices_[device];
-  const std::atomic<uint64_t>& taken = kind == PageKind::kNormal ? pools.normal : pools.huge;
-  const uint64_t free = total(kind) - taken.load(std::memory_order_relaxed);
-  if (kind == PageKind::kGiant) {
-    return {align_down(free, kGiantPage), align_down(total(kind), kGiantPage)};
-  }
-  return {free, total(kind)};
+void Capacity::note_shared(const Charge& charge) {
+  devices_[charge.device].shared.fetch_add(charge.bytes);
 }
 
-std::vector<ModuleUsage> LocalCapacity::usage(unsigned device) const {
+void Capacity::note_share_ended(const Charge& charge) {
+  devices_[charge.device].shared.fetch_sub(charge.bytes);
+  untag(charge);
+}
+
+PoolFigures Capacity::figures(unsigned device, PageKind kind) const {
+  ledger_.reclaim_if_any();
+  const unsigned number = number_of(device);
+  const unsigned pool = pool_of(kind);
+  const std::atomic<uint64_t>& changes = ledger_.header().changes;
+  uint64_t used = 0;
+  while (true) {
+    const uint64_t before = changes.load();
+    used = pages(number, pool, Count::kUsed);
+    if (before % 2 == 0 && changes.load() == before) break;
+    // Whoever changes it has the lock, unless it died then: the lock repairs it.
+    if (before % 2 != 0 && !ledger_.lock().ok()) break;
+  }
+  const uint64_t total = total_pages(pool) * kNormalPage;
+  const uint64_t free = less(total, used * kNormalPage);
+  if (kind != PageKind::kGiant) return {free, total};
+  return {align_down(free, kGiantPage), align_down(total, kGiantPage)};
+}
+
+std::vector<ModuleUsage> Capacity::usage(unsigned device) const {
   const Device& pools = devices_[device];
   std::vector<ModuleUsage> found;
   for (unsigned module = 0; module < kModules; ++module) {
@@ -108,7 +192,7 @@ std::vector<ModuleUsage> LocalCapacity::usage(unsigned device) const {
     ModuleUsage one{static_cast<uint8_t>(module), tagged.current.load(std::memory_order_relaxed),
                     tagged.peak.load(std::memory_order_relaxed)};
     if (module == kApplicationModule) {
-      one.current = pools.application();
+      one.current = application(device);
       one.peak = pools.application_peak.load(std::memory_order_relaxed);
     }
     if (one.peak != 0) found.push_back(one);

@@ -5,16 +5,18 @@
 // normal and huge; giant pages are whole GiB of the huge pool (INFO-08). Each charge also names the
 // module of the program it is for (INFO-13).
 //
-// An interface, because a server-wide ledger will keep the figures of all processes together.
-// Every function may be called from any thread; none waits.
+// The figures are those of all processes of the server together; the ledger keeps them. Which
+// module has how much is known of this process alone. Every function may be called from any thread.
 #pragma once
 
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/result.h"
+#include "device/ledger.h"
 #include "device/page_kind.h"
 
 namespace understudy {
@@ -41,33 +43,27 @@ struct ModuleUsage {
   uint64_t peak = 0;
 };
 
-class CapacityLedger {
+class Capacity {
  public:
-  virtual ~CapacityLedger() = default;
+  // `numbers` are those the devices of this process have on the server, in its own order.
+  Capacity(Ledger& ledger, std::vector<int32_t> numbers);
 
   // Takes memory. False, and nothing taken, if there is not enough of that kind.
-  [[nodiscard]] virtual bool charge(const Charge& charge) = 0;
+  [[nodiscard]] bool charge(const Charge& charge);
   // Gives back what an equal charge took.
-  virtual void credit(const Charge& charge) = 0;
+  void credit(const Charge& charge);
+  // A charge now belongs to memory that processes share, or no longer does: it is not in this
+  // process's part of the ledger, but its module still has it.
+  void note_shared(const Charge& charge);
+  void note_share_ended(const Charge& charge);
   // Free and total of one kind; for giant pages whole GiB of the huge pool.
-  virtual PoolFigures figures(unsigned device, PageKind kind) const = 0;
-  // The modules that have or had memory of a device.
-  virtual std::vector<ModuleUsage> usage(unsigned device) const = 0;
-};
+  PoolFigures figures(unsigned device, PageKind kind) const;
+  // The modules of this process that have or had memory of a device.
+  std::vector<ModuleUsage> usage(unsigned device) const;
 
-// The same as charge(), with a sentence for people if there is not enough.
-Result<void> charge_or_explain(CapacityLedger& ledger, const Charge& charge);
-
-// The figures of this process alone.
-class LocalCapacity final : public CapacityLedger {
- public:
-  // `normal` and `huge` are the sizes of the pools of each device.
-  LocalCapacity(unsigned devices, uint64_t normal, uint64_t huge);
-
-  bool charge(const Charge& charge) override;
-  void credit(const Charge& charge) override;
-  PoolFigures figures(unsigned device, PageKind kind) const override;
-  std::vector<ModuleUsage> usage(unsigned device) const override;
+  // The number of a device on the server, and the other way round; nothing if it is not visible.
+  unsigned number_of(unsigned device) const { return static_cast<unsigned>(numbers_[device]); }
+  std::optional<unsigned> device_of(unsigned number) const;
 
  private:
   struct Tagged {
@@ -75,27 +71,35 @@ class LocalCapacity final : public CapacityLedger {
     std::atomic<uint64_t> peak{0};
   };
   // The application's memory is all that other modules do not have, so that the usual charge
-  // changes one counter, which shares its cache line with nothing.
+  // changes one word.
   struct Device {
-    alignas(64) std::atomic<uint64_t> normal{0};
-    alignas(64) std::atomic<uint64_t> huge{0};
     alignas(64) std::atomic<uint64_t> tagged{0};  // of all modules but the application
+    std::atomic<uint64_t> shared{0};              // charged, but not in the process's slot
     std::atomic<uint64_t> tag_changes{0};
     std::atomic<uint64_t> application_peak{0};
     std::array<Tagged, kModules> modules;
-
-    uint64_t application() const;
   };
-  static std::atomic<uint64_t>& used(Device& device, PageKind kind) {
-    return kind == PageKind::kNormal ? device.normal : device.huge;
-  }
-  bool charge_pool(Device& device, const Charge& charge, uint64_t& used_now) const;
-  bool charge_application(Device& device, const Charge& charge) const;
-  uint64_t total(PageKind kind) const { return kind == PageKind::kNormal ? normal_ : huge_; }
+  static unsigned pool_of(PageKind kind) { return kind == PageKind::kNormal ? 0 : 1; }
 
-  const uint64_t normal_;
-  const uint64_t huge_;
+  bool charge_pool(const Charge& charge);
+  void untag(const Charge& charge);
+  bool charge_carefully(unsigned number, unsigned pool, uint64_t pages);
+  uint64_t total_pages(unsigned pool) const;
+  // Of all processes: what they have, or with what they may have in a moment.
+  enum class Count : uint8_t { kUsed, kUsedAndAsked };
+  uint64_t pages(unsigned number, unsigned pool, Count count) const;
+  std::atomic<uint64_t>& own_word(unsigned number, unsigned pool) const {
+    return ledger_.own().devices[number].words[pool];
+  }
+  // Bytes of this process that no module but the application has.
+  uint64_t application(unsigned device) const;
+
+  Ledger& ledger_;
+  const std::vector<int32_t> numbers_;
   std::vector<Device> devices_;
 };
+
+// The same as charge(), with a sentence for people if there is not enough.
+Result<void> charge_or_explain(Capacity& capacity, const Charge& charge);
 
 }  // namespace understudy

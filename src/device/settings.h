@@ -30,9 +30,11 @@ inline constexpr unsigned kMaxDevices = 32;
 struct Settings {
   ProductProfile product;  // with the features the configuration added or took away
   std::string soc_name;
-  unsigned devices = 8;
-  uint64_t memory = 0;         // per device
-  uint64_t normal_memory = 0;  // the part of it in normal pages
+  unsigned devices = 8;           // that this process sees
+  unsigned server_devices = 8;    // that all its processes see
+  std::string runtime_directory;  // where they meet; empty: where it is by default
+  uint64_t memory = 0;            // per device
+  uint64_t normal_memory = 0;     // the part of it in normal pages
   SizeAlignment size_alignment = SizeAlignment::kReject;
   AttributeSet attribute_set = AttributeSet::kFull;
   ReserveFlag reserve_flag = ReserveFlag::kIgnore;

@@ -89,7 +89,7 @@ class DeviceMemory::Slabs final : public SlabSource {
   SlabHeap heap_;
 };
 
-DeviceMemory::DeviceMemory(const Settings& settings, CapacityLedger& capacity, StorageSet& storages,
+DeviceMemory::DeviceMemory(const Settings& settings, Capacity& capacity, StorageSet& storages,
                            PhysicalMemory& physical, AddressSpace& space)
     : settings_(settings),
       capacity_(capacity),

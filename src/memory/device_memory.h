@@ -40,7 +40,7 @@ struct AllocationRequest {
 
 class DeviceMemory final : public MemoryCache {
  public:
-  DeviceMemory(const Settings& settings, CapacityLedger& capacity, StorageSet& storages,
+  DeviceMemory(const Settings& settings, Capacity& capacity, StorageSet& storages,
                PhysicalMemory& physical, AddressSpace& space);
   ~DeviceMemory() override;
 
@@ -63,7 +63,7 @@ class DeviceMemory final : public MemoryCache {
   Result<void> free_block(VirtualAddress address, std::optional<unsigned> device = {});
 
   const Settings& settings_;
-  CapacityLedger& capacity_;
+  Capacity& capacity_;
   StorageSet& storages_;
   PhysicalMemory& physical_;
   AddressSpace& space_;

@@ -27,8 +27,7 @@ Feature feature_for_giant(BlockAttribute attribute) {
 
 }  // namespace
 
-PhysicalMemory::PhysicalMemory(const Settings& settings, CapacityLedger& capacity,
-                               StorageSet& storages)
+PhysicalMemory::PhysicalMemory(const Settings& settings, Capacity& capacity, StorageSet& storages)
     : settings_(settings), capacity_(capacity), storages_(storages) {}
 
 Result<void> PhysicalMemory::check_supported(BlockAttribute attribute, Location location) const {

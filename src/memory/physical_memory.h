@@ -35,7 +35,7 @@ struct BlockProperties {
 
 class PhysicalMemory {
  public:
-  PhysicalMemory(const Settings& settings, CapacityLedger& capacity, StorageSet& storages);
+  PhysicalMemory(const Settings& settings, Capacity& capacity, StorageSet& storages);
 
   Result<BlockHandle> create(const BlockRequest& request);
   // A block that has no handle but one mapping, which the caller makes: what an allocation is
@@ -83,7 +83,7 @@ class PhysicalMemory {
   void end(Block& block);
 
   const Settings& settings_;
-  CapacityLedger& capacity_;
+  Capacity& capacity_;
   StorageSet& storages_;
   ObjectPool<Block> blocks_;
 };

@@ -18,6 +18,11 @@ enum class SystemCall : uint8_t {
   kDiscard,
   kLock,
   kStartThread,
+  kOpenFile,
+  kLockByte,
+  kConnect,
+  kSend,
+  kReceive,
   kCount,
 };
 

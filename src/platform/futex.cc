@@ -14,13 +14,11 @@ namespace {
 
 static_assert(sizeof(std::atomic<uint32_t>) == sizeof(uint32_t));
 
-void wake(const std::atomic<uint32_t>& word, int threads) {
-  syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, threads, nullptr, nullptr, 0);
+void wake(const std::atomic<uint32_t>& word, int threads, int flag) {
+  syscall(SYS_futex, &word, FUTEX_WAKE | flag, threads, nullptr, nullptr, 0);
 }
 
-}  // namespace
-
-void sleep_on(const std::atomic<uint32_t>& word, uint32_t expected, Deadline deadline) {
+void sleep(const std::atomic<uint32_t>& word, uint32_t expected, Deadline deadline, int flag) {
   timespec until;
   timespec* limit = nullptr;
   if (deadline != kNever) {
@@ -31,11 +29,23 @@ void sleep_on(const std::atomic<uint32_t>& word, uint32_t expected, Deadline dea
     until.tv_nsec = std::chrono::nanoseconds(since_boot - seconds).count();
     limit = &until;
   }
-  syscall(SYS_futex, &word, FUTEX_WAIT_BITSET_PRIVATE, expected, limit, nullptr,
+  syscall(SYS_futex, &word, FUTEX_WAIT_BITSET | flag, expected, limit, nullptr,
           FUTEX_BITSET_MATCH_ANY);
 }
 
-void wake_one(const std::atomic<uint32_t>& word) { wake(word, 1); }
-void wake_all(const std::atomic<uint32_t>& word) { wake(word, INT_MAX); }
+}  // namespace
+
+void sleep_on(const std::atomic<uint32_t>& word, uint32_t expected, Deadline deadline) {
+  sleep(word, expected, deadline, FUTEX_PRIVATE_FLAG);
+}
+
+void wake_one(const std::atomic<uint32_t>& word) { wake(word, 1, FUTEX_PRIVATE_FLAG); }
+void wake_all(const std::atomic<uint32_t>& word) { wake(word, INT_MAX, FUTEX_PRIVATE_FLAG); }
+
+void sleep_on_shared(const std::atomic<uint32_t>& word, uint32_t expected, Deadline deadline) {
+  sleep(word, expected, deadline, 0);
+}
+
+void wake_all_processes(const std::atomic<uint32_t>& word) { wake(word, INT_MAX, 0); }
 
 }  // namespace understudy::platform

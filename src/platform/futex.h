@@ -17,4 +17,8 @@ void sleep_on(const std::atomic<uint32_t>& word, uint32_t expected, Deadline dea
 void wake_one(const std::atomic<uint32_t>& word);
 void wake_all(const std::atomic<uint32_t>& word);
 
+// The same for a word in memory that processes share.
+void sleep_on_shared(const std::atomic<uint32_t>& word, uint32_t expected, Deadline deadline);
+void wake_all_processes(const std::atomic<uint32_t>& word);
+
 }  // namespace understudy::platform

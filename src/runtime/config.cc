@@ -139,6 +139,11 @@ std::vector<Key> make_keys() {
                     return draft.memory && *draft.memory >= kMinMemory &&
                            *draft.memory <= kMaxMemory;
                   }});
+  keys.push_back(
+      {"runtime_dir", "a path that begins with /", [](Draft& draft, const std::string& text) {
+         draft.settings.runtime_directory = text;
+         return text.starts_with('/');
+       }});
   keys.push_back({"normal_memory", "a size up to that of memory, or a part of it such as 1/16",
                   [](Draft& draft, const std::string& text) {
                     const std::optional<Share> share = parse_share(text);
@@ -303,6 +308,7 @@ Result<Settings> complete(const std::vector<Key>& keys, Draft draft) {
   }
   // Huge pages are whole; what is left over is normal memory.
   settings.normal_memory = settings.memory - align_down(settings.memory - normal, kHugePage);
+  settings.server_devices = settings.devices;
   settings.visible_devices = visible_devices(settings.devices);
   settings.devices = static_cast<unsigned>(settings.visible_devices.size());
   return settings;

@@ -5,8 +5,10 @@
 #include <memory>
 #include <utility>
 
+#include "base/pause.h"
 #include "platform/fork_sentinel.h"
 #include "platform/loaded_library.h"
+#include "platform/private_directory.h"
 #include "runtime/config.h"
 #include "runtime/process.h"
 
@@ -14,11 +16,11 @@ namespace understudy {
 
 std::atomic<Runtime*> Runtime::current_{nullptr};
 
-Runtime::Runtime(Settings settings)
+Runtime::Runtime(Settings settings, std::unique_ptr<Ledger> ledger)
     : process_(current_process_id()),
       settings_(std::move(settings)),
-      capacity_(settings_.devices, settings_.normal_memory,
-                settings_.memory - settings_.normal_memory),
+      ledger_(std::move(ledger)),
+      capacity_(*ledger_, settings_.visible_devices),
       storages_(settings_),
       physical_(settings_, capacity_, storages_),
       space_(settings_, physical_, storages_),
@@ -45,15 +47,51 @@ Result<void> refuse_second_copy() {
   return error;
 }
 
+Result<std::unique_ptr<Ledger>> join_server(const Settings& settings) {
+  ServerShape shape;
+  settings.product.key.copy(shape.product.data(), shape.product.size() - 1);
+  shape.devices = settings.server_devices;
+  shape.memory = settings.memory;
+  shape.normal_memory = settings.normal_memory;
+  US_TRY_ASSIGN(platform::PrivateDirectory directory,
+                platform::PrivateDirectory::open_or_make(settings.runtime_directory.empty()
+                                                             ? platform::default_server_directory()
+                                                             : settings.runtime_directory));
+  return Ledger::join(std::move(directory), shape);
+}
+
+// One thread of a process at a time. A fork child may find what its parent left.
+class MakerTurn {
+ public:
+  explicit MakerTurn(int32_t process) {
+    int32_t seen = 0;
+    while (!maker_.compare_exchange_weak(seen, process)) {
+      if (seen == process) {
+        nap();
+        seen = 0;
+      }
+    }
+  }
+  ~MakerTurn() { maker_.store(0); }
+  MakerTurn(const MakerTurn&) = delete;
+  MakerTurn& operator=(const MakerTurn&) = delete;
+
+ private:
+  static inline std::atomic<int32_t> maker_{0};
+};
+
 }  // namespace
 
 Result<Runtime*> Runtime::make_instance() {
-  Runtime* known = current_.load(std::memory_order_acquire);
-  if (known != nullptr && known->process_ == current_process_id()) {
-    platform::arm_fork_sentinel();  // another thread of the child is about to
-    return known;
-  }
-  if (known != nullptr) {
+  // A second runtime of the process, however short its life, would end the first one's hold on the
+  // server's files.
+  const MakerTurn turn(current_process_id());
+  if (Runtime* const made = existing()) return made;
+  return make_instance_alone();
+}
+
+Result<Runtime*> Runtime::make_instance_alone() {
+  if (current_.load(std::memory_order_acquire) != nullptr) {
     // A fork child: the parent's runtime is a picture of a moment, with locks that nobody will
     // release and windows that were not inherited. Leave it where it is.
     platform::close_inherited_descriptors();
@@ -61,13 +99,12 @@ Result<Runtime*> Runtime::make_instance() {
   }
   US_TRY(refuse_second_copy());
   US_TRY_ASSIGN(Settings settings, read_settings());
-  std::unique_ptr<Runtime> fresh(new Runtime(std::move(settings)));
-  if (!current_.compare_exchange_strong(known, fresh.get(), std::memory_order_acq_rel)) {
-    return known;  // another thread was first
-  }
+  US_TRY_ASSIGN(std::unique_ptr<Ledger> ledger, join_server(settings));
+  auto* const fresh = new Runtime(std::move(settings), std::move(ledger));
+  current_.store(fresh, std::memory_order_release);
   platform::arm_fork_sentinel();
   fresh->streams_.help_with_copies();
-  return fresh.release();
+  return fresh;
 }
 
 Error Runtime::missing_feature() const {

@@ -7,11 +7,13 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <optional>
 
 #include "base/mutex.h"
 #include "base/result.h"
 #include "device/capacity.h"
+#include "device/ledger.h"
 #include "device/settings.h"
 #include "memory/address_space.h"
 #include "memory/device_memory.h"
@@ -45,7 +47,7 @@ class Runtime {
   }
 
   const Settings& settings() const { return settings_; }
-  CapacityLedger& capacity() { return capacity_; }
+  Capacity& capacity() { return capacity_; }
   StorageSet& storages() { return storages_; }
   PhysicalMemory& physical_memory() { return physical_; }
   AddressSpace& address_space() { return space_; }
@@ -82,16 +84,18 @@ class Runtime {
   void apply(const InitOptions& options);
 
  private:
-  explicit Runtime(Settings settings);
+  Runtime(Settings settings, std::unique_ptr<Ledger> ledger);
   static bool platform_forked();
   static Result<Runtime*> make_instance();
+  static Result<Runtime*> make_instance_alone();
   Error missing_feature() const;
 
   static std::atomic<Runtime*> current_;
 
   const int32_t process_;  // whose runtime it is
   const Settings settings_;
-  LocalCapacity capacity_;
+  const std::unique_ptr<Ledger> ledger_;
+  Capacity capacity_;
   StorageSet storages_;
   PhysicalMemory physical_;
   AddressSpace space_;

@@ -8,10 +8,12 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <string>
 #include <vector>
 
 #include "rules/host_objects.h"
+#include "support/server_directory.h"
 
 namespace understudy_test {
 namespace {
@@ -89,7 +91,9 @@ bool limit_locks(size_t limit) {
 // before its first ACL call.
 bool become_ordinary_user() {
   if (geteuid() != 0) return true;
-  return setgroups(0, nullptr) == 0 && setgid(kNobody) == 0 && setuid(kNobody) == 0 &&
+  // The software NPUs of the process are in a directory that only their user may use.
+  return chown(getenv(kServerVariable), kNobody, kNobody) == 0 && setgroups(0, nullptr) == 0 &&
+         setgid(kNobody) == 0 && setuid(kNobody) == 0 &&
          // A process that changed its user cannot read its own /proc/self/smaps otherwise.
          prctl(PR_SET_DUMPABLE, 1) == 0;
 }

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string>
 
+#include "unit/local_capacity.h"
 #include "unit/run_on_threads.h"
 
 namespace understudy {
@@ -195,7 +196,7 @@ TEST(CapacityDeathTest, MoreCreditThanChargeIsOurOwnFault) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   LocalCapacity capacity(1, 0, 10 * kMiB);
   ASSERT_TRUE(capacity.charge({0, kHuge, 2 * kMiB}));
-  EXPECT_DEATH(capacity.credit({0, kHuge, 4 * kMiB}), "credited 2097152 bytes more");
+  EXPECT_DEATH(capacity.credit({0, kHuge, 4 * kMiB}), "credited 512 pages more");
 }
 
 TEST(PageKind, SizesAreThoseOfTheDevice) {

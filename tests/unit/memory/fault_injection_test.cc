@@ -63,8 +63,8 @@ constexpr SystemCall kCalls[] = {
     SystemCall::kCreateFile, SystemCall::kResizeFile, SystemCall::kReserveAddresses,
     SystemCall::kMapFile,    SystemCall::kUnmap,      SystemCall::kCommit,
     SystemCall::kDiscard};
-// The last kinds, locking and starting threads, are for host memory and streams.
-static_assert(std::size(kCalls) + 2 == static_cast<size_t>(SystemCall::kCount));
+// The last kinds are for host memory, for streams and for what is shared.
+static_assert(std::size(kCalls) + 7 == static_cast<size_t>(SystemCall::kCount));
 
 constexpr const char* kNames[] = {"CreateFile", "ResizeFile", "ReserveAddresses", "MapFile",
                                   "Unmap",      "Commit",     "Discard"};

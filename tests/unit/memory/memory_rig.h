@@ -10,7 +10,6 @@
 #include <string_view>
 #include <vector>
 
-#include "device/capacity.h"
 #include "device/settings.h"
 #include "memory/address_space.h"
 #include "memory/device_memory.h"
@@ -20,6 +19,7 @@
 #include "memory/transfer.h"
 #include "platform/address_window.h"
 #include "unit/expect_result.h"
+#include "unit/local_capacity.h"
 
 namespace understudy {
 

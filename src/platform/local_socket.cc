@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platform/local_socket.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <vector>
+
+#include "base/pause.h"
+#include "platform/fault_plan.h"
+
+namespace understudy::platform {
+
+namespace {
+
+constexpr int kBacklog = 128;
+constexpr int kSocketType = SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK;
+
+// A path of any length fits, because it begins at the directory's descriptor.
+sockaddr_un address_of(const PrivateDirectory& directory, const char* name) {
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/%s", directory.descriptor(),
+           name);
+  return address;
+}
+
+const sockaddr* generic(const sockaddr_un& address) {
+  return reinterpret_cast<const sockaddr*>(&address);
+}
+
+Error socket_failure(int number, const char* what, const PrivateDirectory& directory,
+                     const char* name) {
+  return Error::system(ErrorCode::kConnection, number, "the host cannot %s %s/%s (errno %d)", what,
+                       directory.path().c_str(), name, number);
+}
+
+// Room for the descriptors of a message, and for the one too many that shows a wrong one.
+struct ControlBuffer {
+  static constexpr size_t kMost = kMostDescriptors + 1;
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(kMost * sizeof(int))> bytes{};
+};
+
+}  // namespace
+
+Result<UniqueFd> listen_at(const PrivateDirectory& directory, const char* name) {
+  int number = planned_fault(SystemCall::kConnect);
+  UniqueFd socket;
+  if (number == 0) {
+    socket = UniqueFd(::socket(AF_UNIX, kSocketType, 0));
+    if (!socket.valid()) number = errno;
+  }
+  if (number == 0) {
+    directory.remove(name);
+    const sockaddr_un address = address_of(directory, name);
+    if (bind(socket.get(), generic(address), sizeof address) != 0 ||
+        listen(socket.get(), kBacklog) != 0) {
+      number = errno;
+    }
+  }
+  if (number != 0) return socket_failure(number, "listen at", directory, name);
+  return socket;
+}
+
+UniqueFd accept_from(int listener) {
+  return UniqueFd(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+}
+
+Result<UniqueFd> connect_to(const PrivateDirectory& directory, const char* name,
+                            Deadline deadline) {
+  int number = planned_fault(SystemCall::kConnect);
+  UniqueFd socket;
+  if (number == 0) {
+    socket = UniqueFd(::socket(AF_UNIX, kSocketType, 0));
+    if (!socket.valid()) number = errno;
+  }
+  const sockaddr_un address = address_of(directory, name);
+  while (number == 0 && connect(socket.get(), generic(address), sizeof address) != 0) {
+    // Busy: many want in at once.
+    if (errno != EAGAIN && errno != EINTR) {
+      number = errno;
+    } else if (has_passed(deadline)) {
+      number = ETIMEDOUT;
+    } else {
+      nap();
+    }
+  }
+  if (number != 0) return socket_failure(number, "connect to", directory, name);
+  return socket;
+}
+
+bool send_message(int socket, std::span<const std::byte> bytes, std::span<const int> descriptors) {
+  if (planned_fault(SystemCall::kSend) != 0) return false;
+  iovec piece{const_cast<std::byte*>(bytes.data()), bytes.size()};
+  ControlBuffer control;
+  msghdr message = {};
+  message.msg_iov = &piece;
+  message.msg_iovlen = 1;
+  if (!descriptors.empty()) {
+    message.msg_control = control.bytes.data();
+    message.msg_controllen = CMSG_SPACE(descriptors.size_bytes());
+    cmsghdr* const header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(descriptors.size_bytes());
+    memcpy(CMSG_DATA(header), descriptors.data(), descriptors.size_bytes());
+  }
+  ssize_t sent = 0;
+  do {
+    sent = sendmsg(socket, &message, MSG_NOSIGNAL);
+  } while (sent < 0 && errno == EINTR);
+  return sent == static_cast<ssize_t>(bytes.size());
+}
+
+Received receive_message(int socket, Message& wanted) {
+  if (planned_fault(SystemCall::kReceive) != 0) return Received::kClosed;
+  iovec piece{wanted.bytes.data(), wanted.bytes.size()};
+  ControlBuffer control;
+  msghdr message = {};
+  message.msg_iov = &piece;
+  message.msg_iovlen = 1;
+  message.msg_control = control.bytes.data();
+  message.msg_controllen = control.bytes.size();
+  ssize_t got = 0;
+  do {
+    got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+  } while (got < 0 && errno == EINTR);
+  if (got < 0) return errno == EAGAIN ? Received::kNothingYet : Received::kClosed;
+  // Whatever came is ours to close.
+  bool fits = (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0;
+  size_t taken = 0;
+  for (cmsghdr* each = CMSG_FIRSTHDR(&message); each != nullptr;
+       each = CMSG_NXTHDR(&message, each)) {
+    if (each->cmsg_level != SOL_SOCKET || each->cmsg_type != SCM_RIGHTS) continue;
+    const size_t count = (each->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (size_t i = 0; i < count; ++i) {
+      int descriptor = -1;
+      memcpy(&descriptor, CMSG_DATA(each) + i * sizeof(int), sizeof descriptor);
+      UniqueFd owned(descriptor);
+      if (taken < wanted.descriptors.size()) {
+        wanted.descriptors[taken++] = std::move(owned);
+      } else {
+        fits = false;
+      }
+    }
+  }
+  if (got == 0) return Received::kClosed;
+  return fits && got == static_cast<ssize_t>(wanted.bytes.size()) ? Received::kMessage
+                                                                  : Received::kMalformed;
+}
+
+std::optional<SocketPeer> peer_of(int socket) {
+  ucred credentials = {};
+  socklen_t length = sizeof credentials;
+  if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &length) != 0) return std::nullopt;
+  // A number that was given to another process since then is found out by whoever compares: the
+  // later process was not there when it could have been named.
+  return SocketPeer{credentials.uid,
+                    identity_of_process(credentials.pid).value_or(ProcessIdentity{})};
+}
+
+bool is_own_user(uint32_t user) { return user == geteuid(); }
+
+void wait_for_any(std::span<Watched> watched, Deadline deadline) {
+  std::vector<pollfd> polled;
+  polled.reserve(watched.size());
+  for (const Watched& each : watched) polled.push_back({each.descriptor, POLLIN, 0});
+  int limit = -1;
+  if (deadline != kNever) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
+    limit = static_cast<int>(std::clamp<int64_t>(left.count(), 0, 60'000));
+  }
+  if (poll(polled.data(), polled.size(), limit) < 0) {
+    for (Watched& each : watched) each.ready = false;
+    return;
+  }
+  for (size_t i = 0; i < watched.size(); ++i) watched[i].ready = polled[i].revents != 0;
+}
+
+Result<WakeSignal> WakeSignal::make() {
+  UniqueFd descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!descriptor.valid()) {
+    return Error::system(ErrorCode::kOutOfResources, errno, "the host cannot make an eventfd");
+  }
+  return WakeSignal(std::move(descriptor));
+}
+
+void WakeSignal::raise() const {
+  const uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = write(descriptor_.get(), &one, sizeof one);
+}
+
+void WakeSignal::clear() const {
+  uint64_t count = 0;
+  [[maybe_unused]] const ssize_t got = read(descriptor_.get(), &count, sizeof count);
+}
+
+}  // namespace understudy::platform
