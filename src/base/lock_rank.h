@@ -24,6 +24,7 @@ enum class LockRank : uint8_t {
   kReservation,       // the mappings of one reservation
   kLimbo,             // mappings that a reader still holds after their end
   kRelief,            // one thread at a time gives cached memory back
+  kSharing,           // what this process exports and imports
   kSlabs,             // small allocations, one lock per shard
   kPinnedMemory,      // cached and registered memory of the host
   kArena,             // free addresses for allocations

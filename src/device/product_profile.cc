@@ -112,7 +112,8 @@ constexpr std::array kProfiles = {
 // Those whose presence depends on a driver or on how machines are wired, not on the product.
 constexpr std::array kConfigurable = {FeatureName{"retain_handle", F::kRetainHandle},
                                       FeatureName{"map_no_access", F::kMapNoAccess},
-                                      FeatureName{"p2p_huge1g", F::kGiantPeerBlock}};
+                                      FeatureName{"p2p_huge1g", F::kGiantPeerBlock},
+                                      FeatureName{"virtual_instance", F::kVirtualInstance}};
 
 }  // namespace
 

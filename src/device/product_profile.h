@@ -53,8 +53,9 @@ enum class Feature : uint8_t {
   kStreamValues,
   kMemoryPools,
   kSymbols,
-  kHugeStreams,  // streams for very many tasks
-  kBrainFloat,   // bfloat16 and IEEE handling of infinities
+  kHugeStreams,      // streams for very many tasks
+  kBrainFloat,       // bfloat16 and IEEE handling of infinities
+  kVirtualInstance,  // devices are parts of one that several have
   kCount,
 };
 

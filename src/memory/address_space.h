@@ -41,6 +41,13 @@ struct MapRequest {
   InitialAccess access = InitialAccess::kOwner;
 };
 
+// What may be used of the block of an allocation.
+struct UsablePart {
+  uint64_t offset = 0;  // less than a granule
+  uint64_t size = 0;
+  bool read_only = false;
+};
+
 // What is known of an address inside a mapping.
 struct MappingView {
   VirtualRange range;
@@ -69,12 +76,21 @@ class AddressSpace {
   Result<void> grant(VirtualRange range, std::span<const Location> locations);
   Result<bool> has_access(VirtualAddress base, Location location);
 
-  // Places the block of an allocation; its first `usable` bytes may be used. Takes the caller's
-  // reference to the block over if it succeeds.
-  Result<void> place_allocation(const Arena& place, Block& block, uint64_t usable, bool read_only);
-  // Ends the large allocation that starts at an address, if it is on the device that is named.
-  // Gives back the addresses it had.
-  Result<VirtualRange> end_allocation(VirtualAddress base, std::optional<unsigned> device);
+  // Places the block of an allocation. Takes the caller's reference to the block over if it
+  // succeeds.
+  Result<void> place_allocation(const Arena& place, Block& block, const UsablePart& part);
+  // Ends the large or imported allocation that starts at an address, if it is on the device that is
+  // named. Gives back the addresses it had.
+  enum class Origin : uint8_t { kOwn, kImported };
+  Result<VirtualRange> end_allocation(VirtualAddress base, std::optional<unsigned> device,
+                                      Origin origin = Origin::kOwn);
+  // The block of the large allocation that starts at an address, with a reference of the mapping
+  // kind for the caller; and what may be used of it.
+  struct FoundAllocation {
+    Block* block;
+    UsablePart part;
+  };
+  Result<FoundAllocation> find_allocation(VirtualAddress base);
   // The same for a granule of small allocations, which the slab describes.
   Result<void> enter_slab(const Arena& place, Slab& slab, unsigned device);
   // False, and nothing done, if the CPU cannot be kept from looking at it.

@@ -12,21 +12,22 @@ namespace {
 
 // The granules that have bytes to use. Those behind them, up to the end of a giant page, have not.
 VirtualRange granules_of(VirtualRange usable) {
-  return {usable.base, *align_up(usable.size, kGranule)};
+  const VirtualAddress base = align_down(usable.base, kGranule);
+  return {base, *align_up(usable.end(), kGranule) - base};
 }
 
 }  // namespace
 
-Result<void> AddressSpace::place_allocation(const Arena& place, Block& block, uint64_t usable,
-                                            bool read_only) {
+Result<void> AddressSpace::place_allocation(const Arena& place, Block& block,
+                                            const UsablePart& part) {
   const std::optional<uint32_t> index = mappings_.take();
   if (!index) return out_of_numbers("mapping");
   ScopeExit undo([&] { mappings_.give_back(*index); });
-  const VirtualRange range{place.range.base, usable};
+  const VirtualRange range{place.range.base + part.offset, part.size};
   const VirtualRange granules = granules_of(range);
   // The last granule has an entry of its own if not all of it may be used.
   const VirtualRange last{align_down(range.end(), kGranule), kGranule};
-  const bool ends_inside = !is_aligned(usable, kGranule);
+  const bool ends_inside = !is_aligned(range.end(), kGranule);
   table_.prepare(granules);
   if (ends_inside) table_.prepare(last);
   const bool window = settings_.cpu_sees_devices();
@@ -36,8 +37,8 @@ Result<void> AddressSpace::place_allocation(const Arena& place, Block& block, ui
   MutexLock lock(place.reservation->mutex);
   if (window) {
     US_TRY(place_window_locked(
-        *place.reservation, range.base, block.extent,
-        read_only ? platform::CpuAccess::kRead : platform::CpuAccess::kReadWrite));
+        *place.reservation, place.range.base, block.extent,
+        part.read_only ? platform::CpuAccess::kRead : platform::CpuAccess::kReadWrite));
   }
   undo.dismiss();
 
@@ -51,11 +52,11 @@ Result<void> AddressSpace::place_allocation(const Arena& place, Block& block, ui
   mapping.host_access.store(false, std::memory_order_relaxed);
   mapping.has_window = window;
   mapping.is_allocation = true;
-  mapping.read_only = read_only;
+  mapping.read_only = part.read_only;
 
   const Store& store = *block.extent.store;
   PageEntry first = PageEntry::make(store.alias(block.extent.offset), *index, device, true);
-  if (read_only) first = first.with_restriction();
+  if (part.read_only || part.offset != 0) first = first.with_restriction();
   const uint64_t whole = ends_inside ? granules.size - kGranule : granules.size;
   const auto is_warm = [&](uint64_t n) {
     return store.is_warm_at(block.extent.offset + n * kGranule);
@@ -68,8 +69,20 @@ Result<void> AddressSpace::place_allocation(const Arena& place, Block& block, ui
   return {};
 }
 
+Result<AddressSpace::FoundAllocation> AddressSpace::find_allocation(VirtualAddress base) {
+  HazardPin hazard;
+  PageEntry entry;
+  const Mapping* const mapping = pin(base, hazard, entry);
+  if (mapping == nullptr || !mapping->is_allocation || mapping->range.base != base) {
+    return not_an_allocation(base);
+  }
+  US_TRY(physical_.add_mapping_of_mapped(*mapping->block));
+  return FoundAllocation{mapping->block,
+                         {base % kGranule, mapping->range.size, mapping->read_only}};
+}
+
 Result<VirtualRange> AddressSpace::end_allocation(VirtualAddress base,
-                                                  std::optional<unsigned> device) {
+                                                  std::optional<unsigned> device, Origin origin) {
   drain_limbo();
   Reservation* const arena = find_reservation(base);
   Mapping* mapping = nullptr;
@@ -80,8 +93,12 @@ Result<VirtualRange> AddressSpace::end_allocation(VirtualAddress base,
     if (mapping != nullptr && device && mapping->block->traits.location.id != *device) {
       mapping = nullptr;  // of another device by now
     }
+    if (mapping != nullptr && mapping->block->is_imported() != (origin == Origin::kImported)) {
+      return Error::format(ErrorCode::kRefused, "%p is imported memory; its key has to be closed",
+                           to_pointer(base));
+    }
     if (mapping != nullptr) {
-      addresses = {base, mapping->block->extent.size};
+      addresses = {align_down(base, kGranule), mapping->block->extent.size};
       if (mapping->has_window) US_TRY(close_window(addresses));
       table_.clear(granules_of(mapping->range));
     }

@@ -13,8 +13,8 @@ namespace understudy {
 namespace {
 
 ReservationOwner owner_of(const Block& block) {
-  const Location location = block.traits.location;
-  return {location.on_device() ? location.id : ReservationOwner::kHost};
+  return {block.traits.location.on_device() ? block.traits.home : ReservationOwner::kHost,
+          block.is_imported()};
 }
 
 bool fits_page_flag(ReservedPages pages, BlockAttribute attribute) {
@@ -107,9 +107,12 @@ Result<void> AddressSpace::check_place_locked(const Reservation& reservation, Vi
                          name_of(block.traits.page_kind()));
   }
   if (reservation.owner != ReservationOwner{} && reservation.owner != owner_of(block)) {
-    return Error::format(ErrorCode::kRefused,
-                         "the reservation at %p belongs to another device's blocks",
-                         to_pointer(reservation.range.base));
+    const bool mixed = reservation.owner.imported != block.is_imported();
+    return Error::format(ErrorCode::kRefused, "the reservation at %p belongs to %s blocks",
+                         to_pointer(reservation.range.base),
+                         !mixed                ? "another device's"
+                         : block.is_imported() ? "this process's own"
+                                               : "imported");
   }
   if (!table_.is_empty(range)) {
     return Error::format(ErrorCode::kRefused, "%s at %p overlap an existing mapping",

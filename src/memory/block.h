@@ -15,6 +15,30 @@
 
 namespace understudy {
 
+// What a block has to do with other processes.
+enum class BlockSharing : uint8_t {
+  kNone,
+  kExporting,  // a thread is at it
+  kOpen,       // exported, and others may come in
+  kClosed,     // exported, and nobody new may come in
+  kLeft,       // exported, and nothing of this process refers to it any more
+  kImported,
+};
+
+// The same, and the number of the share if there is one, in one word.
+struct BlockShare {
+  BlockSharing sharing = BlockSharing::kNone;
+  uint32_t number = 0;
+
+  constexpr uint32_t pack() const { return static_cast<uint32_t>(sharing) << kNumberBits | number; }
+  static constexpr BlockShare unpack(uint32_t word) {
+    return {static_cast<BlockSharing>(word >> kNumberBits), word & ((1U << kNumberBits) - 1)};
+  }
+
+ private:
+  static constexpr unsigned kNumberBits = 24;
+};
+
 // The kinds of memory a block can be asked for. Generic ones leave the technology to the device.
 enum class BlockAttribute : uint8_t {
   kNormal,
@@ -58,6 +82,7 @@ constexpr PageKind page_kind_of(BlockAttribute attribute) {
 struct BlockTraits {
   BlockAttribute attribute = BlockAttribute::kHuge;
   uint8_t module = kApplicationModule;
+  uint8_t home = 0;  // of a block on a device: the one that imported it, else its own
   Location location;
 
   PageKind page_kind() const { return page_kind_of(attribute); }
@@ -97,10 +122,17 @@ struct Block {
   std::atomic<uint32_t> storage_holds{0};
   uint32_t pool_next = 0;
   uint32_t index = 0;
-  BlockTraits traits;
+  std::atomic<uint32_t> share{0};  // a BlockShare
   Extent extent;
   // What it costs its device; an allocation of normal pages costs less than its granules.
-  uint64_t charged = 0;
+  uint32_t charged_pages = 0;
+  BlockTraits traits;
+
+  BlockShare shared() const { return BlockShare::unpack(share.load(std::memory_order_acquire)); }
+  bool is_imported() const { return shared().sharing == BlockSharing::kImported; }
+  Charge charge() const {
+    return {traits.location.id, traits.page_kind(), charged_pages * kNormalPage, traits.module};
+  }
 };
 static_assert(sizeof(Block) <= 64);
 

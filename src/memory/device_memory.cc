@@ -148,16 +148,35 @@ Result<VirtualAddress> DeviceMemory::allocate_slot(const AllocationRequest& requ
 
 Result<VirtualAddress> DeviceMemory::allocate_block(const AllocationRequest& request, PageKind kind,
                                                     uint64_t bytes) {
-  const BlockTraits traits{
-      attribute_of(kind), request.module, {LocationKind::kDevice, request.device}};
+  const BlockTraits traits{attribute_of(kind),
+                           request.module,
+                           static_cast<uint8_t>(request.device),
+                           {LocationKind::kDevice, request.device}};
   US_TRY_ASSIGN(Block* const block, physical_.create_mapped(traits, bytes));
   ScopeExit undo_block([&] { physical_.drop_mapping(*block); });
-  US_TRY_ASSIGN(const Arena place, arena_.take(block->extent.size, traits.granularity()));
-  ScopeExit undo_place([&] { arena_.give_back(place.range); });
-  US_TRY(space_.place_allocation(place, *block, request.usable, request.read_only));
-  undo_place.dismiss();
+  US_TRY_ASSIGN(const VirtualAddress address,
+                place(*block, {.size = request.usable, .read_only = request.read_only}));
   undo_block.dismiss();
-  return place.range.base;
+  return address;
+}
+
+Result<VirtualAddress> DeviceMemory::place(Block& block, const UsablePart& part) {
+  US_TRY_ASSIGN(const Arena place, arena_.take(block.extent.size, block.traits.granularity()));
+  ScopeExit undo([&] { arena_.give_back(place.range); });
+  US_TRY(space_.place_allocation(place, block, part));
+  undo.dismiss();
+  return place.range.base + part.offset;
+}
+
+Result<VirtualAddress> DeviceMemory::place_import(Block& block, const UsablePart& part) {
+  return place(block, part);
+}
+
+Result<void> DeviceMemory::end_import(VirtualAddress address) {
+  US_TRY_ASSIGN(const VirtualRange addresses,
+                space_.end_allocation(address, {}, AddressSpace::Origin::kImported));
+  arena_.give_back(addresses);
+  return {};
 }
 
 Result<void> DeviceMemory::free(VirtualAddress address) {
@@ -167,8 +186,37 @@ Result<void> DeviceMemory::free(VirtualAddress address) {
   const std::optional<SlotRecord> record =
       slabs_[device]->heap().free(space_.slabs().at(entry.mapping()), address);
   if (!record) return space_.not_an_allocation(address);
-  capacity_.credit({device, PageKind::kNormal, charged_for(*record), record->tag()});
+  settle_slot(device, address, *record);
   return {};
+}
+
+void DeviceMemory::settle_slot(unsigned device, VirtualAddress address, SlotRecord record) {
+  const Charge charge{device, PageKind::kNormal, charged_for(record), record.tag()};
+  if (!record.shared()) {
+    capacity_.credit(charge);
+    return;
+  }
+  // Its charge is the share's by now.
+  capacity_.note_share_ended(charge);
+  if (keeper_->leave_slot(address)) give_back_slot(address);
+}
+
+std::optional<DeviceMemory::SharedSlot> DeviceMemory::share_slot(VirtualAddress address) {
+  const PageEntry entry = space_.table().look_up(address);
+  if (!entry.present() || !entry.divided()) return std::nullopt;
+  SharedSlot shared;
+  const std::optional<SlotRecord> record = slabs_[entry.owner()]->heap().share(
+      space_.slabs().at(entry.mapping()), address, shared.granule);
+  if (!record) return std::nullopt;
+  shared.part = {.offset = address % kGranule, .size = record->usable()};
+  shared.charge = {entry.owner(), PageKind::kNormal, charged_for(*record), record->tag()};
+  return shared;
+}
+
+void DeviceMemory::give_back_slot(VirtualAddress address) {
+  const PageEntry entry = space_.table().look_up(address);
+  if (!entry.present() || !entry.divided()) return;
+  slabs_[entry.owner()]->heap().give_back_kept(space_.slabs().at(entry.mapping()), address);
 }
 
 Result<void> DeviceMemory::free_block(VirtualAddress address, std::optional<unsigned> device) {
@@ -178,9 +226,16 @@ Result<void> DeviceMemory::free_block(VirtualAddress address, std::optional<unsi
 }
 
 void DeviceMemory::free_all(unsigned device) {
-  slabs_[device]->heap().free_all([&](SlotRecord record) {
-    capacity_.credit({device, PageKind::kNormal, charged_for(record), record.tag()});
+  // Shared ones after the lock: others are asked about them.
+  std::vector<std::pair<VirtualAddress, SlotRecord>> shared;
+  slabs_[device]->heap().free_all([&](VirtualAddress address, SlotRecord record) {
+    if (record.shared()) {
+      shared.emplace_back(address, record);
+    } else {
+      settle_slot(device, address, record);
+    }
   });
+  for (const auto& [address, record] : shared) settle_slot(device, address, record);
   for (const VirtualRange range : arena_.ranges()) {
     space_.table().for_each(range, [&](VirtualAddress at) {
       VirtualAddress base = 0;

@@ -51,6 +51,22 @@ class DeviceMemory final : public MemoryCache {
   void free_all(unsigned device);
   void trim() override;
 
+  // Before other threads use it.
+  void set_keeper(MemoryKeeper& keeper) { keeper_ = &keeper; }
+  // A small allocation that is to be shared: from now on its slot is kept when it is freed, until
+  // it is given back. Nothing, if no small allocation starts at the address.
+  struct SharedSlot {
+    Extent granule;
+    UsablePart part;
+    Charge charge;
+  };
+  std::optional<SharedSlot> share_slot(VirtualAddress address);
+  void give_back_slot(VirtualAddress address);
+  // Memory of another process at an address of its own. Takes the caller's reference to the block
+  // over if it succeeds.
+  Result<VirtualAddress> place_import(Block& block, const UsablePart& part);
+  Result<void> end_import(VirtualAddress address);
+
   AddressArena& addresses() { return arena_; }
 
  private:
@@ -61,12 +77,16 @@ class DeviceMemory final : public MemoryCache {
   Result<VirtualAddress> allocate_block(const AllocationRequest& request, PageKind kind,
                                         uint64_t bytes);
   Result<void> free_block(VirtualAddress address, std::optional<unsigned> device = {});
+  Result<VirtualAddress> place(Block& block, const UsablePart& part);
+  // A slot is freed that was charged.
+  void settle_slot(unsigned device, VirtualAddress address, SlotRecord record);
 
   const Settings& settings_;
   Capacity& capacity_;
   StorageSet& storages_;
   PhysicalMemory& physical_;
   AddressSpace& space_;
+  MemoryKeeper* keeper_ = nullptr;
   AddressArena arena_;
   std::vector<std::unique_ptr<Slabs>> slabs_;  // by device
 };

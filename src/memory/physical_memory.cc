@@ -75,7 +75,9 @@ void PhysicalMemory::credit(const BlockTraits& traits, uint64_t bytes) {
 }
 
 Result<BlockHandle> PhysicalMemory::create(const BlockRequest& request) {
-  const BlockTraits traits{.attribute = request.attribute, .location = request.location};
+  const BlockTraits traits{.attribute = request.attribute,
+                           .home = static_cast<uint8_t>(request.location.id),
+                           .location = request.location};
   US_TRY(check_supported(traits.attribute, traits.location));
   if (traits.location.kind == LocationKind::kHostNuma &&
       !platform::numa_node_exists(traits.location.id)) {
@@ -103,16 +105,31 @@ Result<Block*> PhysicalMemory::make_block(const BlockTraits& traits, uint64_t si
   if (settings_.commit == Commit::kEager) {
     US_TRY(storages_.warm(*extent.store, extent.offset, extent.size));
   }
-  const std::optional<uint32_t> index = blocks_.take();
-  if (!index) return out_of_numbers("block");
+  US_TRY_ASSIGN(Block* const block,
+                enter_block(traits, extent, charged / kNormalPage, {}, references));
   undo_extent.dismiss();
   undo_charge.dismiss();
+  return block;
+}
 
+Result<Block*> PhysicalMemory::adopt(const BlockTraits& traits, const Extent& extent,
+                                     uint32_t share, Begins begins) {
+  const BlockState references =
+      begins == Begins::kMapped ? BlockState{.mappings = 1} : BlockState{.handles = 1};
+  return enter_block(traits, extent, 0, {BlockSharing::kImported, share}, references);
+}
+
+Result<Block*> PhysicalMemory::enter_block(const BlockTraits& traits, const Extent& extent,
+                                           uint64_t charged_pages, const BlockShare& share,
+                                           const BlockState& references) {
+  const std::optional<uint32_t> index = blocks_.take();
+  if (!index) return out_of_numbers("block");
   Block& block = blocks_.at(*index);
   block.index = *index;
   block.traits = traits;
   block.extent = extent;
-  block.charged = charged;
+  block.charged_pages = static_cast<uint32_t>(charged_pages);
+  block.share.store(share.pack(), std::memory_order_relaxed);
   block.storage_holds.store(1, std::memory_order_relaxed);
   BlockState state = BlockState::unpack(block.state.load(std::memory_order_relaxed));
   state.handles = references.handles;
@@ -157,13 +174,33 @@ bool PhysicalMemory::update(Block& block, uint32_t generation, Change change) {
 
 Result<void> PhysicalMemory::free(BlockHandle handle) {
   US_TRY_ASSIGN(Block* const block, find(handle));
-  const bool freed = update(*block, HandleParts::split(handle).generation, [](BlockState& state) {
+  if (block->share.load(std::memory_order_acquire) != 0) return free_shared(handle);
+  if (!drop_handle(*block, HandleParts::split(handle).generation)) return unknown_handle(handle);
+  return {};
+}
+
+bool PhysicalMemory::drop_handle(Block& block, uint32_t generation) {
+  return update(block, generation, [](BlockState& state) {
     if (state.handles == 0) return false;
     --state.handles;
     return true;
   });
+}
+
+Result<void> PhysicalMemory::free_shared(BlockHandle handle) {
+  // A reference for the time of the call, so that it is the same block that is closed.
+  US_TRY_ASSIGN(Block* const block, add_mapping_reference(handle, OwnedBy::kUser));
+  const bool freed = drop_handle(*block, HandleParts::split(handle).generation);
+  if (freed && block->shared().sharing == BlockSharing::kOpen && !has_handle(*block)) {
+    keeper_->close(*block);
+  }
+  drop_mapping(*block);
   if (!freed) return unknown_handle(handle);
   return {};
+}
+
+bool PhysicalMemory::has_handle(const Block& block) {
+  return BlockState::unpack(block.state.load(std::memory_order_acquire)).handles != 0;
 }
 
 Result<BlockProperties> PhysicalMemory::properties(BlockHandle handle) {
@@ -242,7 +279,22 @@ Result<BlockHandle> PhysicalMemory::retain(Block& block) {
 }
 
 void PhysicalMemory::end(Block& block) {
-  credit(block.traits, block.charged);
+  switch (block.shared().sharing) {
+    case BlockSharing::kNone:
+      credit(block.traits, block.charged_pages * kNormalPage);
+      break;
+    case BlockSharing::kImported:
+      break;
+    default:
+      // Its charge is the share's by now.
+      if (block.traits.location.on_device()) capacity_.note_share_ended(block.charge());
+      if (keeper_->leave(block)) {
+        block.share.store(0, std::memory_order_release);
+      } else {
+        block.share.store(BlockShare{BlockSharing::kLeft, block.shared().number}.pack(),
+                          std::memory_order_release);
+      }
+  }
   drop_storage(block);
 }
 
@@ -252,7 +304,11 @@ void PhysicalMemory::hold_storage(Block& block) {
 
 void PhysicalMemory::drop_storage(Block& block) {
   if (block.storage_holds.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  storages_.of(block.traits.location).give_back(block.extent);
+  if (block.shared().sharing == BlockSharing::kNone) {
+    storages_.of(block.traits.location).give_back(block.extent);
+  } else {
+    keeper_->keep(block);
+  }
   // A slot whose generations are used up is not used again: an ancient handle would fit it.
   const BlockState state = BlockState::unpack(block.state.load(std::memory_order_relaxed));
   if (state.generation != 0) blocks_.give_back(block.index);

@@ -13,6 +13,7 @@
 #include "device/capacity.h"
 #include "device/settings.h"
 #include "memory/block.h"
+#include "memory/memory_keeper.h"
 #include "memory/object_pool.h"
 #include "memory/storage_set.h"
 
@@ -37,10 +38,18 @@ class PhysicalMemory {
  public:
   PhysicalMemory(const Settings& settings, Capacity& capacity, StorageSet& storages);
 
+  // Before other threads use it. Without one nothing is ever shared.
+  void set_keeper(MemoryKeeper& keeper) { keeper_ = &keeper; }
+
   Result<BlockHandle> create(const BlockRequest& request);
   // A block that has no handle but one mapping, which the caller makes: what an allocation is
   // made of. Charges `bytes`, and takes whole granules for them.
   Result<Block*> create_mapped(const BlockTraits& traits, uint64_t bytes);
+  // A block of another process: an extent that the keeper knows by the number of its share. It has
+  // a handle, or a mapping which the caller makes.
+  enum class Begins : uint8_t { kWithHandle, kMapped };
+  Result<Block*> adopt(const BlockTraits& traits, const Extent& extent, uint32_t share,
+                       Begins begins);
   // Drops one reference that the user holds.
   Result<void> free(BlockHandle handle);
   Result<BlockProperties> properties(BlockHandle handle);
@@ -59,6 +68,8 @@ class PhysicalMemory {
   void drop_storage(Block& block);
 
   BlockHandle handle_of(const Block& block) const;
+  // Whether the program has a handle of it. REQUIRES: the caller has a reference.
+  static bool has_handle(const Block& block);
 
  private:
   static constexpr uint32_t kMaxMappings = (1U << BlockState::kMappingBits) - 1;
@@ -74,6 +85,11 @@ class PhysicalMemory {
   void credit(const BlockTraits& traits, uint64_t bytes);
   Result<Block*> find(BlockHandle handle);
   Error unknown_handle(BlockHandle handle) const;
+  bool drop_handle(Block& block, uint32_t generation);
+  Result<void> free_shared(BlockHandle handle);
+  Result<Block*> enter_block(const BlockTraits& traits, const Extent& extent,
+                             uint64_t charged_pages, const BlockShare& share,
+                             const BlockState& references);
   Error mapped_too_often() const;
   Result<Block*> add_mapping_reference(BlockHandle handle, OwnedBy owner);
   Counted count_mapping(Block& block, uint32_t generation, OwnedBy owner);
@@ -85,6 +101,7 @@ class PhysicalMemory {
   const Settings& settings_;
   Capacity& capacity_;
   StorageSet& storages_;
+  MemoryKeeper* keeper_ = nullptr;
   ObjectPool<Block> blocks_;
 };
 

@@ -19,11 +19,13 @@ enum class ReservedPages : uint8_t { kCommon, kHuge };
 // Whether the program reserved a range, or it is where allocations are placed.
 enum class ReservationUse : uint8_t { kProgram, kAllocations };
 
-// Whose blocks are mapped into a reservation: one device's, or the host's.
+// Whose blocks are mapped into a reservation: one device's, or the host's; this process's own or
+// imported ones.
 struct ReservationOwner {
   static constexpr uint32_t kNobody = ~0U;
   static constexpr uint32_t kHost = ~1U;
   uint32_t value = kNobody;
+  bool imported = false;
   friend bool operator==(const ReservationOwner&, const ReservationOwner&) = default;
 };
 

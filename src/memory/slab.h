@@ -18,7 +18,8 @@
 
 namespace understudy {
 
-// What the record of a slot says: it is live, or free and a link of its slab's list.
+// What the record of a slot says: it is live, or free and a link of its slab's list, or freed but
+// kept for other processes that have it.
 class SlotRecord {
  public:
   static constexpr uint32_t kNoSlot = 0xFFFF;
@@ -28,10 +29,15 @@ class SlotRecord {
   static constexpr SlotRecord make_live(uint64_t usable, uint8_t tag) {
     return SlotRecord(kLive | uint64_t{tag} << kTagShift | usable);
   }
+  static constexpr SlotRecord make_kept() { return SlotRecord(kKept); }
   static constexpr SlotRecord make_free(uint32_t next) { return SlotRecord(next); }
 
   constexpr uint64_t word() const { return word_; }
   constexpr bool live() const { return (word_ & kLive) != 0; }
+  constexpr bool kept() const { return (word_ & kKept) != 0; }
+  // Of a live slot: other processes may have it.
+  constexpr bool shared() const { return (word_ & kShared) != 0; }
+  constexpr SlotRecord with_share() const { return SlotRecord(word_ | kShared); }
   // Of a live slot: the bytes that may be used, and a byte for whoever took it.
   constexpr uint64_t usable() const { return word_ & kUsableMask; }
   constexpr uint8_t tag() const { return static_cast<uint8_t>(word_ >> kTagShift); }
@@ -44,6 +50,8 @@ class SlotRecord {
   static constexpr uint64_t kUsableMask = (uint64_t{1} << 21) - 1;
   static constexpr unsigned kTagShift = 24;
   static constexpr uint64_t kLive = uint64_t{1} << 63;
+  static constexpr uint64_t kShared = uint64_t{1} << 62;
+  static constexpr uint64_t kKept = uint64_t{1} << 61;
   static_assert(kMaxSlotBytes <= kUsableMask);
 
   uint64_t word_ = 0;

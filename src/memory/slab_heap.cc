@@ -80,25 +80,64 @@ VirtualAddress SlabHeap::take_behind_locked(SlabShard& shard, Slab& slab, unsign
   return slab.slot_start(slot);
 }
 
-std::optional<SlotRecord> SlabHeap::free(Slab& slab, VirtualAddress address) {
+SlabShard* SlabHeap::home_of(const Slab& slab) const {
   SlabShard* const home = slab.home.load(std::memory_order_acquire);
-  if (home == nullptr || home->heap != this) return std::nullopt;
+  return home != nullptr && home->heap == this ? home : nullptr;
+}
+
+// The slab may have been given up, and even begun anew, before the lock was taken.
+bool SlabHeap::is_around_locked(const SlabShard& home, const Slab& slab, VirtualAddress address) {
+  return slab.home.load(std::memory_order_relaxed) == &home &&
+         align_down(address, kGranule) == slab.base.load(std::memory_order_relaxed);
+}
+
+std::optional<SlotRecord> SlabHeap::free(Slab& slab, VirtualAddress address) {
+  SlabShard* const home = home_of(slab);
+  if (home == nullptr) return std::nullopt;
   Slab* to_close = nullptr;
   SlotRecord record;
   {
     BriefLock lock(home->mutex);
-    // The slab may have been given up, and even begun anew, before the lock was taken.
-    if (slab.home.load(std::memory_order_relaxed) != home ||
-        align_down(address, kGranule) != slab.base.load(std::memory_order_relaxed)) {
-      return std::nullopt;
-    }
+    if (!is_around_locked(*home, slab, address)) return std::nullopt;
     const uint32_t slot = slab.slot_around(address);
     record = slab.record(slot);
     if (!record.live() || slab.slot_start(slot) != address) return std::nullopt;
-    to_close = free_slot_locked(*home, slab, slot);
+    to_close = end_slot_locked(*home, slab, slot);
   }
   close_all(to_close);
   return record;
+}
+
+std::optional<SlotRecord> SlabHeap::share(Slab& slab, VirtualAddress address, Extent& extent) {
+  SlabShard* const home = home_of(slab);
+  if (home == nullptr) return std::nullopt;
+  BriefLock lock(home->mutex);
+  if (!is_around_locked(*home, slab, address)) return std::nullopt;
+  const uint32_t slot = slab.slot_around(address);
+  const SlotRecord record = slab.record(slot);
+  if (!record.live() || slab.slot_start(slot) != address) return std::nullopt;
+  slab.records[slot].store(record.with_share().word(), std::memory_order_release);
+  extent = slab.extent;
+  return record;
+}
+
+void SlabHeap::give_back_kept(Slab& slab, VirtualAddress address) {
+  SlabShard* const home = home_of(slab);
+  if (home == nullptr) return;
+  Slab* to_close = nullptr;
+  {
+    BriefLock lock(home->mutex);
+    const uint32_t slot = slab.slot_around(address);
+    if (!is_around_locked(*home, slab, address) || !slab.record(slot).kept()) return;
+    to_close = free_slot_locked(*home, slab, slot);
+  }
+  close_all(to_close);
+}
+
+Slab* SlabHeap::end_slot_locked(SlabShard& shard, Slab& slab, uint32_t slot) {
+  if (!slab.record(slot).shared()) return free_slot_locked(shard, slab, slot);
+  slab.records[slot].store(SlotRecord::make_kept().word(), std::memory_order_release);
+  return nullptr;
 }
 
 Slab* SlabHeap::free_slot_locked(SlabShard& shard, Slab& slab, uint32_t slot) {
@@ -128,7 +167,7 @@ Slab* SlabHeap::give_up_locked(SlabShard& shard, Slab& slab) {
   return &slab;
 }
 
-void SlabHeap::free_all(const std::function<void(SlotRecord)>& freed) {
+void SlabHeap::free_all(const std::function<void(VirtualAddress, SlotRecord)>& freed) {
   slabs_.for_each([&](Slab& slab) {
     SlabShard* const home = slab.home.load(std::memory_order_acquire);
     if (home == nullptr || home->heap != this) return;
@@ -139,8 +178,9 @@ void SlabHeap::free_all(const std::function<void(SlotRecord)>& freed) {
       for (uint32_t slot = 0; slot < slab.slots && to_close == nullptr; ++slot) {
         const SlotRecord record = slab.record(slot);
         if (!record.live()) continue;
-        to_close = free_slot_locked(*home, slab, slot);
-        freed(record);
+        const VirtualAddress address = slab.slot_start(slot);
+        to_close = end_slot_locked(*home, slab, slot);
+        freed(address, record);
       }
     }
     close_all(to_close);

@@ -53,7 +53,11 @@ class SlabHeap {
   // nothing, if no live slot starts there.
   std::optional<SlotRecord> free(Slab& slab, VirtualAddress address);
   // Frees every allocation; tells of each.
-  void free_all(const std::function<void(SlotRecord)>& freed);
+  void free_all(const std::function<void(VirtualAddress, SlotRecord)>& freed);
+  // From now on, freeing the allocation that starts at an address keeps its slot until it is given
+  // back. Gives its record, and the slab its extent; nothing, if no live slot starts there.
+  std::optional<SlotRecord> share(Slab& slab, VirtualAddress address, Extent& extent);
+  void give_back_kept(Slab& slab, VirtualAddress address);
   // Gives slabs with nothing in them back.
   void trim();
 
@@ -62,6 +66,10 @@ class SlabHeap {
   static constexpr unsigned kMaxEmpty = 8;
 
   Result<Slab*> open_slab(unsigned slot_size);
+  // The lock that guards the slab of an address, if it is one of this heap.
+  SlabShard* home_of(const Slab& slab) const;
+  static bool is_around_locked(const SlabShard& home, const Slab& slab, VirtualAddress address)
+      US_REQUIRES(home.mutex);
   void adopt_locked(SlabShard& shard, Slab& slab) US_REQUIRES(shard.mutex);
   // A free slot that nobody pins; nothing if all are pinned.
   static std::optional<VirtualAddress> take_slot_locked(SlabShard& shard, Slab& slab,
@@ -71,7 +79,10 @@ class SlabHeap {
   static VirtualAddress take_behind_locked(SlabShard& shard, Slab& slab, unsigned slot_size,
                                            uint32_t before, SlotRecord record)
       US_REQUIRES(shard.mutex);
-  // Ends a live slot. Gives the slab, if the caller is to close it.
+  // Ends a live slot, or keeps it if it is shared.
+  static Slab* end_slot_locked(SlabShard& shard, Slab& slab, uint32_t slot)
+      US_REQUIRES(shard.mutex);
+  // Gives the slab, if the caller is to close it.
   static Slab* free_slot_locked(SlabShard& shard, Slab& slab, uint32_t slot)
       US_REQUIRES(shard.mutex);
   // Takes an empty slab out of use, unless a reader pins a slot of it.

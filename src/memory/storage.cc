@@ -111,7 +111,8 @@ Result<void> Storage::add_store_locked(Tier& tier, uint64_t at_least) {
                                    .name = options_.name.c_str(),
                                    .collapse = options_.backing != Backing::kSmall,
                                    .poison = options_.poison,
-                                   .numa_node = options_.numa_node};
+                                   .numa_node = options_.numa_node,
+                                   .ledger = options_.ledger};
   uint64_t size = std::max(*align_up(options_.store_size, unit), *least);
   while (true) {
     Result<std::unique_ptr<Store>> store = Store::create(store_options, size, budget_);

@@ -41,6 +41,7 @@ struct StorageOptions {
   Backing backing = Backing::kAuto;
   Poison poison = Poison::kOff;
   std::optional<unsigned> numa_node;
+  const Ledger* ledger = nullptr;
   uint64_t max_free_warm = 0;  // bytes that may stay warm while no one has them
 };
 

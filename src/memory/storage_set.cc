@@ -25,8 +25,9 @@ uint64_t store_size(uint64_t memory) {
 
 }  // namespace
 
-StorageSet::StorageSet(const Settings& settings)
+StorageSet::StorageSet(const Settings& settings, const Ledger& ledger)
     : budget_(budget_kind(settings), settings.host_budget.value_or(0)),
+      ledger_(ledger),
       max_free_warm_(std::min(platform::total_memory() / 8, 2 * kGiB)),
       node_options_(options_for("understudy-host-numa", settings)) {
   for (unsigned device = 0; device < settings.devices; ++device) {
@@ -42,6 +43,7 @@ StorageOptions StorageSet::options_for(std::string name, const Settings& setting
           .backing = settings.backing,
           .poison = settings.poison,
           .numa_node = std::nullopt,
+          .ledger = &ledger_,
           .max_free_warm = max_free_warm_};
 }
 

@@ -27,7 +27,8 @@ class MemoryCache {
 
 class StorageSet {
  public:
-  explicit StorageSet(const Settings& settings);
+  // The ledger knows the processes that may attach to stores.
+  StorageSet(const Settings& settings, const Ledger& ledger);
 
   // From now on the cache is asked when memory runs short. Before other threads use the set.
   void add_cache(MemoryCache& cache) { caches_.push_back(&cache); }
@@ -50,6 +51,7 @@ class StorageSet {
   StorageOptions options_for(std::string name, const Settings& settings) const;
 
   HostBudget budget_;
+  const Ledger& ledger_;
   const uint64_t max_free_warm_;  // per storage
   const StorageOptions node_options_;
   std::vector<std::unique_ptr<Storage>> devices_;

@@ -32,29 +32,46 @@ Result<void> check_node(unsigned node, uint64_t size) {
                        SizeText(size).c_str());
 }
 
+uint64_t window_alignment(platform::FileKind kind) {
+  return kind == platform::FileKind::kHugetlb1G ? kGiantPage : kHugePage;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Store>> Store::create(const StoreOptions& options, uint64_t size,
                                              HostBudget& budget) {
   US_TRY_ASSIGN(platform::MemoryFile file,
                 platform::MemoryFile::create(options.kind, options.name, size));
-  const uint64_t alignment =
-      options.kind == platform::FileKind::kHugetlb1G ? kGiantPage : kHugePage;
-  US_TRY_ASSIGN(const VirtualRange alias, platform::map_whole_file(file, alignment));
+  US_TRY_ASSIGN(GranuleStates states,
+                GranuleStates::make(options.name, size / kGranule, options.ledger));
+  US_TRY_ASSIGN(const VirtualRange alias,
+                platform::map_whole_file(file, window_alignment(options.kind)));
   ScopeExit undo([&] { platform::vacate(alias); });
   if (options.numa_node) US_TRY(platform::bind_to_numa_node(alias, *options.numa_node));
-  std::unique_ptr<Store> store(new Store(options, std::move(file), alias, budget));
+  std::unique_ptr<Store> store(
+      new Store(options, std::move(file), std::move(states), alias, budget));
   undo.dismiss();
   return store;
 }
 
-Store::Store(const StoreOptions& options, platform::MemoryFile file, VirtualRange alias,
-             HostBudget& budget)
+Result<std::unique_ptr<Store>> Store::attach(const StoreOptions& options, platform::MemoryFile file,
+                                             platform::MemoryFile states_file, HostBudget& budget) {
+  const uint64_t size = file.size();
+  US_TRY_ASSIGN(GranuleStates states,
+                GranuleStates::attach(std::move(states_file), size / kGranule, options.ledger));
+  US_TRY_ASSIGN(const VirtualRange alias,
+                platform::occupy_anywhere(size, window_alignment(options.kind)));
+  return std::unique_ptr<Store>(
+      new Store(options, std::move(file), std::move(states), alias, budget));
+}
+
+Store::Store(const StoreOptions& options, platform::MemoryFile file, GranuleStates states,
+             VirtualRange alias, HostBudget& budget)
     : options_(options),
       file_(std::move(file)),
       alias_(alias),
       budget_(budget),
-      states_(alias.size / kGranule),
+      states_(std::move(states)),
       collapse_works_(options.collapse) {}
 
 Store::~Store() {
@@ -62,9 +79,7 @@ Store::~Store() {
   platform::vacate(alias_);
 }
 
-uint64_t Store::alignment() const {
-  return kind() == platform::FileKind::kHugetlb1G ? kGiantPage : kHugePage;
-}
+uint64_t Store::alignment() const { return window_alignment(kind()); }
 
 Result<void> Store::warm(uint64_t offset, uint64_t size) {
   if (is_all_warm(offset, size)) return {};
@@ -72,17 +87,15 @@ Result<void> Store::warm(uint64_t offset, uint64_t size) {
   const uint64_t unit = alignment() / kGranule;
   const uint64_t end = *align_up(end_granule(offset, size), unit);
   for (uint64_t at = align_down(first_granule(offset), unit); at < end;) {
-    const GranuleState state = states_[at].load(std::memory_order_acquire);
-    if (is_warm(state)) {
+    if (is_warm(states_.at(at))) {
       ++at;
       continue;
     }
-    if (state == GranuleState::kWarming) {
-      states_[at].wait(GranuleState::kWarming, std::memory_order_acquire);
+    const uint64_t run_end = claim_run(at, end);
+    if (run_end == at) {
+      states_.wait(at);
       continue;
     }
-    const uint64_t run_end = claim_run(at, end);
-    if (run_end == at) continue;
     const Result<GranuleState> result = commit(at, run_end);
     publish(at, run_end, result.ok() ? result.value() : GranuleState::kCold);
     if (!result.ok()) return result.error();
@@ -98,10 +111,7 @@ uint64_t Store::claim_run(uint64_t first, uint64_t end) {
   const uint64_t unit = alignment() / kGranule;
   const uint64_t limit = std::min(end, first + std::max(kMaxRun, unit));
   uint64_t at = first;
-  for (; at < limit; ++at) {
-    GranuleState cold = GranuleState::kCold;
-    if (!states_[at].compare_exchange_strong(cold, GranuleState::kWarming)) break;
-  }
+  while (at < limit && states_.claim(at)) ++at;
   return at;
 }
 
@@ -141,10 +151,7 @@ Result<GranuleState> Store::commit(uint64_t first, uint64_t end) {
 void Store::publish(uint64_t first, uint64_t end, GranuleState state) {
   if (is_warm(state)) count_of(state).fetch_add(end - first, std::memory_order_relaxed);
   // Back to front: whoever waits starts at the front of a page and must find all of it.
-  for (uint64_t at = end; at-- > first;) {
-    states_[at].store(state, std::memory_order_release);
-    states_[at].notify_all();
-  }
+  for (uint64_t at = end; at-- > first;) states_.settle(at, state);
 }
 
 Result<void> Store::set_aside(uint64_t offset, uint64_t size) {
@@ -156,20 +163,36 @@ void Store::chill(uint64_t offset, uint64_t size) {
   const uint64_t end = end_granule(offset, size);
   for (uint64_t at = first_granule(offset); at < end;) {
     uint64_t run_end = at;
-    while (run_end < end && is_warm(states_[run_end].load(std::memory_order_relaxed))) ++run_end;
+    while (run_end < end && is_warm(states_.at(run_end))) ++run_end;
     if (run_end == at) {
       ++at;
       continue;
     }
-    const uint64_t bytes = (run_end - at) * kGranule;
-    if (!file_.discard(at * kGranule, bytes).ok()) return;
+    if (!file_.discard(at * kGranule, (run_end - at) * kGranule).ok()) return;
     for (; at < run_end; ++at) {
-      const GranuleState before =
-          states_[at].exchange(GranuleState::kCold, std::memory_order_release);
-      count_of(before).fetch_sub(1, std::memory_order_relaxed);
+      const GranuleState before = states_.at(at);
+      if (states_.chill(at)) discount(before);
     }
-    budget_.give_back(bytes);
   }
+}
+
+void Store::discount(GranuleState state) {
+  count_of(state).fetch_sub(1, std::memory_order_relaxed);
+  budget_.give_back(kGranule);
+}
+
+Result<void> Store::show(uint64_t offset, uint64_t size) {
+  return platform::place_file({alias(offset), size}, file_, offset,
+                              platform::CpuAccess::kReadWrite);
+}
+
+void Store::hide(uint64_t offset, uint64_t size) {
+  for (uint64_t at = first_granule(offset); at < end_granule(offset, size); ++at) {
+    const GranuleState state = states_.at(at);
+    if (states_.disown(at)) discount(state);
+  }
+  // Where map entries run out it stays visible, to no harm but for this process's own mistakes.
+  (void)platform::cover({alias(offset), size});
 }
 
 void Store::refresh(uint64_t offset, uint64_t size) {
@@ -206,7 +229,7 @@ HostBacking Store::backing() const {
 bool Store::is_all_warm(uint64_t offset, uint64_t size) const {
   const uint64_t end = end_granule(offset, size);
   for (uint64_t at = first_granule(offset); at < end; ++at) {
-    if (!is_warm(states_[at].load(std::memory_order_acquire))) return false;
+    if (!is_warm(states_.at(at))) return false;
   }
   return true;
 }

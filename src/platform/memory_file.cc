@@ -5,10 +5,12 @@
 #include <linux/memfd.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cinttypes>
+#include <string>
 
 #include "base/size_text.h"
 #include "platform/fault_plan.h"
@@ -62,6 +64,36 @@ Result<MemoryFile> MemoryFile::create(FileKind kind, const char* name, uint64_t 
   }
   close_in_fork_child(descriptor.get());
   return MemoryFile(std::move(descriptor), kind, size);
+}
+
+MemoryFile MemoryFile::adopt(UniqueFd descriptor, FileKind kind, uint64_t size) {
+  close_in_fork_child(descriptor.get());
+  return MemoryFile(std::move(descriptor), kind, size);
+}
+
+FileIdentity MemoryFile::identity_of(int descriptor) {
+  struct stat status;
+  if (fstat(descriptor, &status) != 0) return {};
+  return {status.st_dev, status.st_ino};
+}
+
+Result<MemoryFile> MemoryFile::open_of_process(int32_t process, int descriptor,
+                                               const FileIdentity& identity, FileKind kind,
+                                               uint64_t size) {
+  const std::string path = "/proc/" + std::to_string(process) + "/fd/" + std::to_string(descriptor);
+  int number = planned_fault(SystemCall::kOpenFile);
+  UniqueFd file;
+  if (number == 0) {
+    // Whatever it may be by now must not keep us waiting.
+    file = UniqueFd(open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK));
+    if (!file.valid()) number = errno;
+  }
+  if (number == 0 && identity_of(file.get()) != identity) number = ESTALE;
+  if (number != 0) {
+    return Error::system(ErrorCode::kConnection, number, "%s cannot be opened (errno %d)",
+                         path.c_str(), number);
+  }
+  return adopt(std::move(file), kind, size);
 }
 
 MemoryFile::~MemoryFile() {

@@ -16,10 +16,25 @@ namespace understudy::platform {
 // What the pages of a file are: ordinary memory, or pages of one of the kernel's hugetlb pools.
 enum class FileKind : uint8_t { kShared, kHugetlb2M, kHugetlb1G };
 
+// Tells files apart.
+struct FileIdentity {
+  uint64_t file_system = 0;
+  uint64_t inode = 0;
+
+  friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
+};
+
 class MemoryFile {
  public:
   // Fails also if the size is past RLIMIT_FSIZE, which the kernel would answer with SIGXFSZ.
   static Result<MemoryFile> create(FileKind kind, const char* name, uint64_t size);
+
+  // A file of another process, as it came from there.
+  static MemoryFile adopt(UniqueFd descriptor, FileKind kind, uint64_t size);
+  // The same, taken from the process itself. Fails if it has nothing there, or another file.
+  static Result<MemoryFile> open_of_process(int32_t process, int descriptor,
+                                            const FileIdentity& identity, FileKind kind,
+                                            uint64_t size);
 
   MemoryFile(MemoryFile&&) = default;
   MemoryFile& operator=(MemoryFile&&) = delete;
@@ -28,6 +43,7 @@ class MemoryFile {
   int descriptor() const { return descriptor_.get(); }
   FileKind kind() const { return kind_; }
   uint64_t size() const { return size_; }
+  FileIdentity identity() const { return identity_of(descriptor_.get()); }
 
   // Makes pages for a range. On failure some pages of the range may have been made.
   Result<void> allocate(uint64_t offset, uint64_t size);
@@ -38,6 +54,8 @@ class MemoryFile {
   Result<void> set_aside(uint64_t offset, uint64_t size);
 
  private:
+  static FileIdentity identity_of(int descriptor);
+
   MemoryFile(UniqueFd descriptor, FileKind kind, uint64_t size)
       : descriptor_(std::move(descriptor)), kind_(kind), size_(size) {}
 

@@ -21,7 +21,7 @@ Runtime::Runtime(Settings settings, std::unique_ptr<Ledger> ledger)
       settings_(std::move(settings)),
       ledger_(std::move(ledger)),
       capacity_(*ledger_, settings_.visible_devices),
-      storages_(settings_),
+      storages_(settings_, *ledger_),
       physical_(settings_, capacity_, storages_),
       space_(settings_, physical_, storages_),
       device_memory_(settings_, capacity_, storages_, physical_, space_),

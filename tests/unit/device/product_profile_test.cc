@@ -216,7 +216,8 @@ TEST(ProductProfile, ConfigurableFeaturesHaveDistinctNames) {
     EXPECT_TRUE(names.insert(feature.name).second) << feature.name;
     EXPECT_TRUE(features.insert(feature.feature).second) << feature.name;
   }
-  EXPECT_EQ(features, (std::set<F>{F::kRetainHandle, F::kMapNoAccess, F::kGiantPeerBlock}));
+  EXPECT_EQ(features, (std::set<F>{F::kRetainHandle, F::kMapNoAccess, F::kGiantPeerBlock,
+                                   F::kVirtualInstance}));
 }
 
 TEST(FeatureSet, AddedAndRemovedFeaturesLeaveTheOthersAlone) {

@@ -176,7 +176,7 @@ TEST_P(TwoFaults, FailWithAnErrorAndLeaveNothingTaken) {
   int failures = 0;
   for (const SystemCall other : kCalls) {
     if (other == GetParam()) continue;
-    for (const int n : {1, 2}) {
+    for (const int n : {1, 2, 3}) {
       SCOPED_TRACE(std::string("and call ") + std::to_string(n) + " of " +
                    kNames[static_cast<size_t>(other)]);
       MemoryRig rig(scenario_settings(Backing::kSmall));

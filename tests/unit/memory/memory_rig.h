@@ -41,11 +41,17 @@ inline Settings rig_settings(std::string_view product = "a2") {
   return settings;
 }
 
+// For storages alone: no process attaches to their stores.
+inline const Ledger& rig_ledger() {
+  static LocalCapacity capacity(1, kRigNormalMemory, kRigHugeMemory);
+  return capacity.ledger();
+}
+
 struct MemoryRig {
   explicit MemoryRig(const Settings& wanted = rig_settings())
       : settings(wanted),
         capacity(settings.devices, kRigNormalMemory, kRigHugeMemory),
-        storages(settings),
+        storages(settings, capacity.ledger()),
         physical(settings, capacity, storages),
         space(settings, physical, storages),
         device_memory(settings, capacity, storages, physical, space),

@@ -27,7 +27,7 @@ class PinnedMemoryTest : public testing::Test {
   uint64_t present() const { return pinned_.figures().locked + pinned_.figures().unlocked; }
 
   Settings settings_ = rig_settings();
-  StorageSet storages_{settings_};
+  StorageSet storages_{settings_, rig_ledger()};
   PinnedMemory pinned_{settings_, storages_};
 };
 
@@ -99,10 +99,11 @@ TEST_F(PinnedMemoryTest, BudgetIsKeptAndCachedMemoryGivesWay) {
 TEST_F(PinnedMemoryTest, NumberOfCachedChunksIsBounded) {
   settings_.host_lock = HostLock::kBestEffort;
   StorageSet storages{[] {
-    Settings settings = rig_settings();
-    settings.host_budget = kGiB;
-    return settings;
-  }()};
+                        Settings settings = rig_settings();
+                        settings.host_budget = kGiB;
+                        return settings;
+                      }(),
+                      rig_ledger()};
   PinnedMemory pinned(settings_, storages);
   std::vector<VirtualAddress> blocks;
   for (int i = 0; i < 70; ++i) {

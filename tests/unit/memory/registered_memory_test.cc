@@ -52,7 +52,7 @@ class RegisteredMemoryTest : public testing::Test {
   Settings settings_ = rig_settings();
   ReservationIndex reservations_;
   AddressArena arena_{reservations_};
-  StorageSet storages_{settings_};
+  StorageSet storages_{settings_, rig_ledger()};
   PinnedMemory pinned_{settings_, storages_};
   RegisteredMemory registered_{settings_, arena_, pinned_};
 };

@@ -165,9 +165,9 @@ TEST_F(SlabHeapTest, FreeAllTellsOfEveryAllocation) {
   }
   free(allocate(64));
   uint64_t told = 0;
-  heap_.free_all([&](SlotRecord record) { told += record.usable(); });
+  heap_.free_all([&](VirtualAddress, SlotRecord record) { told += record.usable(); });
   EXPECT_EQ(told, expected);
-  heap_.free_all([](SlotRecord) { ADD_FAILURE() << "nothing is left"; });
+  heap_.free_all([](VirtualAddress, SlotRecord) { ADD_FAILURE() << "nothing is left"; });
   heap_.trim();
   EXPECT_EQ(source_.count(), 0u);
 }
@@ -208,7 +208,7 @@ TEST_F(SlabHeapTest, FreeAllLeavesAPinnedSlabToTrim) {
   HazardPin pin;
   pin.publish(record_of(address));
   int freed = 0;
-  heap_.free_all([&](SlotRecord) { ++freed; });
+  heap_.free_all([&](VirtualAddress, SlotRecord) { ++freed; });
   EXPECT_EQ(freed, 2);
   heap_.trim();
   EXPECT_EQ(source_.count(), 1u);

@@ -36,7 +36,7 @@ class StorageSetTest : public testing::Test {
     ASSERT_EQ(storages_.of(location).free_warm_bytes(), bytes);
   }
 
-  StorageSet storages_{tight_settings()};
+  StorageSet storages_{tight_settings(), rig_ledger()};
 };
 
 TEST_F(StorageSetTest, EveryLocationHasAStorageOfItsOwn) {
@@ -93,14 +93,14 @@ TEST_F(StorageSetTest, BudgetFollowsTheSettings) {
   Settings settings = rig_settings();
   settings.host_budget = std::nullopt;
   settings.host_budget_unlimited = true;
-  StorageSet unlimited(settings);
+  StorageSet unlimited(settings, rig_ledger());
   const Extent extent = value_of(unlimited.take(kDevice0, kGranule, PageKind::kHuge));
   EXPECT_TRUE(is_ok(unlimited.warm(*extent.store, extent.offset, extent.size)));
   EXPECT_EQ(unlimited.budget().taken(), kGranule);
 
   settings.host_budget_unlimited = false;
   settings.host_budget = 0;
-  StorageSet nothing(settings);
+  StorageSet nothing(settings, rig_ledger());
   const Extent cold = value_of(nothing.take(kDevice0, kGranule, PageKind::kHuge));
   EXPECT_TRUE(
       fails_with(nothing.warm(*cold.store, cold.offset, cold.size), ErrorCode::kOutOfMemory));
