@@ -25,6 +25,11 @@ enum class LockRank : uint8_t {
   kLimbo,             // mappings that a reader still holds after their end
   kRelief,            // one thread at a time gives cached memory back
   kSharing,           // what this process exports and imports
+  kForeignStores,     // stores of other processes
+  kAttendant,         // whom the attendant waits for
+  kOwnStores,         // which stores other processes may need
+  kWhitelist,         // who may import what
+  kIpcKeys,           // which addresses keys were imported at
   kSlabs,             // small allocations, one lock per shard
   kPinnedMemory,      // cached and registered memory of the host
   kArena,             // free addresses for allocations

@@ -61,6 +61,7 @@ struct StoreRecord {
   uint64_t size = 0;
   uint64_t file_system = 0;
   uint64_t inode = 0;
+  uint64_t states_file_system = 0;
   uint64_t states_inode = 0;
   int32_t descriptor = -1;
   int32_t states_descriptor = -1;

@@ -94,12 +94,20 @@ Result<ShareToken> ShareTable::add(const ShareDescription& description) {
   return ShareToken(number, secret);
 }
 
-Result<ShareToken> ShareTable::reopen(uint32_t number, ShareKind kind, bool open_to_all) {
+std::optional<ShareToken> ShareTable::token_of(uint32_t number) const {
+  const uint64_t secret = ledger_.share(number).secret.load();
+  if (secret == 0) return std::nullopt;
+  return ShareToken(number, secret);
+}
+
+Result<ShareToken> ShareTable::reopen(uint32_t number, ShareKind kind, bool open_to_all,
+                                      std::optional<uint64_t> size) {
   const uint64_t secret = make_secret();
   US_TRY_ASSIGN(const LedgerLock lock, ledger_.lock());
   ShareEntry& entry = ledger_.share(number);
   entry.kind = kind;
   entry.open_to_all = open_to_all ? 1 : 0;
+  if (size) entry.size = *size;
   entry.secret.store(secret);
   return ShareToken(number, secret);
 }

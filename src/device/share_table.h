@@ -52,7 +52,10 @@ class ShareTable {
   // Publishes memory of this process, which holds it from then on.
   Result<ShareToken> add(const ShareDescription& description);
   // Lets others in again, by another token.
-  Result<ShareToken> reopen(uint32_t number, ShareKind kind, bool open_to_all);
+  Result<ShareToken> reopen(uint32_t number, ShareKind kind, bool open_to_all,
+                            std::optional<uint64_t> size = std::nullopt);
+  // Of a share that is open.
+  std::optional<ShareToken> token_of(uint32_t number) const;
   // Nobody new comes in from now on. By the owner.
   Result<void> close(uint32_t number);
 

@@ -201,22 +201,39 @@ void DeviceMemory::settle_slot(unsigned device, VirtualAddress address, SlotReco
   if (keeper_->leave_slot(address)) give_back_slot(address);
 }
 
-std::optional<DeviceMemory::SharedSlot> DeviceMemory::share_slot(VirtualAddress address) {
+std::optional<DeviceMemory::SlabPlace> DeviceMemory::slab_around(VirtualAddress address) {
   const PageEntry entry = space_.table().look_up(address);
   if (!entry.present() || !entry.divided()) return std::nullopt;
-  SharedSlot shared;
-  const std::optional<SlotRecord> record = slabs_[entry.owner()]->heap().share(
-      space_.slabs().at(entry.mapping()), address, shared.granule);
+  return SlabPlace{&slabs_[entry.owner()]->heap(), &space_.slabs().at(entry.mapping()),
+                   entry.owner()};
+}
+
+std::optional<DeviceMemory::SharedSlot> DeviceMemory::find_slot(VirtualAddress address) {
+  const std::optional<SlabPlace> place = slab_around(address);
+  if (!place) return std::nullopt;
+  SharedSlot found;
+  const std::optional<SlotRecord> record = place->heap->find(*place->slab, address, found.granule);
   if (!record) return std::nullopt;
-  shared.part = {.offset = address % kGranule, .size = record->usable()};
-  shared.charge = {entry.owner(), PageKind::kNormal, charged_for(*record), record->tag()};
-  return shared;
+  found.part = {.offset = address % kGranule, .size = record->usable()};
+  found.charge = {place->device, PageKind::kNormal, charged_for(*record), record->tag()};
+  return found;
+}
+
+bool DeviceMemory::share_slot(VirtualAddress address) {
+  const std::optional<SlabPlace> place = slab_around(address);
+  return place && place->heap->set_shared(*place->slab, address, true);
+}
+
+void DeviceMemory::unshare_slot(VirtualAddress address) {
+  if (const std::optional<SlabPlace> place = slab_around(address)) {
+    place->heap->set_shared(*place->slab, address, false);
+  }
 }
 
 void DeviceMemory::give_back_slot(VirtualAddress address) {
-  const PageEntry entry = space_.table().look_up(address);
-  if (!entry.present() || !entry.divided()) return;
-  slabs_[entry.owner()]->heap().give_back_kept(space_.slabs().at(entry.mapping()), address);
+  if (const std::optional<SlabPlace> place = slab_around(address)) {
+    place->heap->give_back_kept(*place->slab, address);
+  }
 }
 
 Result<void> DeviceMemory::free_block(VirtualAddress address, std::optional<unsigned> device) {

@@ -53,14 +53,20 @@ class DeviceMemory final : public MemoryCache {
 
   // Before other threads use it.
   void set_keeper(MemoryKeeper& keeper) { keeper_ = &keeper; }
-  // A small allocation that is to be shared: from now on its slot is kept when it is freed, until
-  // it is given back. Nothing, if no small allocation starts at the address.
+  // The small allocation that starts at an address, if one does. Once it is shared its slot is kept
+  // when it is freed, until it is given back.
   struct SharedSlot {
     Extent granule;
     UsablePart part;
     Charge charge;
   };
-  std::optional<SharedSlot> share_slot(VirtualAddress address);
+  std::optional<SharedSlot> find_slot(VirtualAddress address);
+  bool share_slot(VirtualAddress address);
+  void unshare_slot(VirtualAddress address);
+  // The block of the large allocation that starts at an address, with a reference for the caller.
+  Result<AddressSpace::FoundAllocation> find_block(VirtualAddress address) {
+    return space_.find_allocation(address);
+  }
   void give_back_slot(VirtualAddress address);
   // Memory of another process at an address of its own. Takes the caller's reference to the block
   // over if it succeeds.
@@ -78,6 +84,13 @@ class DeviceMemory final : public MemoryCache {
                                         uint64_t bytes);
   Result<void> free_block(VirtualAddress address, std::optional<unsigned> device = {});
   Result<VirtualAddress> place(Block& block, const UsablePart& part);
+  // The slab around an address, if there is one.
+  struct SlabPlace {
+    SlabHeap* heap;
+    Slab* slab;
+    unsigned device;
+  };
+  std::optional<SlabPlace> slab_around(VirtualAddress address);
   // A slot is freed that was charged.
   void settle_slot(unsigned device, VirtualAddress address, SlotRecord record);
 

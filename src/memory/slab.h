@@ -38,6 +38,7 @@ class SlotRecord {
   // Of a live slot: other processes may have it.
   constexpr bool shared() const { return (word_ & kShared) != 0; }
   constexpr SlotRecord with_share() const { return SlotRecord(word_ | kShared); }
+  constexpr SlotRecord without_share() const { return SlotRecord(word_ & ~kShared); }
   // Of a live slot: the bytes that may be used, and a byte for whoever took it.
   constexpr uint64_t usable() const { return word_ & kUsableMask; }
   constexpr uint8_t tag() const { return static_cast<uint8_t>(word_ >> kTagShift); }

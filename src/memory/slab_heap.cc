@@ -91,6 +91,14 @@ bool SlabHeap::is_around_locked(const SlabShard& home, const Slab& slab, Virtual
          align_down(address, kGranule) == slab.base.load(std::memory_order_relaxed);
 }
 
+std::optional<uint32_t> SlabHeap::live_slot_locked(const SlabShard& home, const Slab& slab,
+                                                   VirtualAddress address) {
+  if (!is_around_locked(home, slab, address)) return std::nullopt;
+  const uint32_t slot = slab.slot_around(address);
+  if (!slab.record(slot).live() || slab.slot_start(slot) != address) return std::nullopt;
+  return slot;
+}
+
 std::optional<SlotRecord> SlabHeap::free(Slab& slab, VirtualAddress address) {
   SlabShard* const home = home_of(slab);
   if (home == nullptr) return std::nullopt;
@@ -98,27 +106,35 @@ std::optional<SlotRecord> SlabHeap::free(Slab& slab, VirtualAddress address) {
   SlotRecord record;
   {
     BriefLock lock(home->mutex);
-    if (!is_around_locked(*home, slab, address)) return std::nullopt;
-    const uint32_t slot = slab.slot_around(address);
-    record = slab.record(slot);
-    if (!record.live() || slab.slot_start(slot) != address) return std::nullopt;
-    to_close = end_slot_locked(*home, slab, slot);
+    const std::optional<uint32_t> slot = live_slot_locked(*home, slab, address);
+    if (!slot) return std::nullopt;
+    record = slab.record(*slot);
+    to_close = end_slot_locked(*home, slab, *slot);
   }
   close_all(to_close);
   return record;
 }
 
-std::optional<SlotRecord> SlabHeap::share(Slab& slab, VirtualAddress address, Extent& extent) {
+std::optional<SlotRecord> SlabHeap::find(Slab& slab, VirtualAddress address, Extent& extent) {
   SlabShard* const home = home_of(slab);
   if (home == nullptr) return std::nullopt;
   BriefLock lock(home->mutex);
-  if (!is_around_locked(*home, slab, address)) return std::nullopt;
-  const uint32_t slot = slab.slot_around(address);
-  const SlotRecord record = slab.record(slot);
-  if (!record.live() || slab.slot_start(slot) != address) return std::nullopt;
-  slab.records[slot].store(record.with_share().word(), std::memory_order_release);
+  const std::optional<uint32_t> slot = live_slot_locked(*home, slab, address);
+  if (!slot) return std::nullopt;
   extent = slab.extent;
-  return record;
+  return slab.record(*slot);
+}
+
+bool SlabHeap::set_shared(Slab& slab, VirtualAddress address, bool shared) {
+  SlabShard* const home = home_of(slab);
+  if (home == nullptr) return false;
+  BriefLock lock(home->mutex);
+  const std::optional<uint32_t> slot = live_slot_locked(*home, slab, address);
+  if (!slot) return false;
+  const SlotRecord record = slab.record(*slot);
+  slab.records[*slot].store((shared ? record.with_share() : record.without_share()).word(),
+                            std::memory_order_release);
+  return true;
 }
 
 void SlabHeap::give_back_kept(Slab& slab, VirtualAddress address) {

@@ -54,9 +54,12 @@ class SlabHeap {
   std::optional<SlotRecord> free(Slab& slab, VirtualAddress address);
   // Frees every allocation; tells of each.
   void free_all(const std::function<void(VirtualAddress, SlotRecord)>& freed);
-  // From now on, freeing the allocation that starts at an address keeps its slot until it is given
-  // back. Gives its record, and the slab its extent; nothing, if no live slot starts there.
-  std::optional<SlotRecord> share(Slab& slab, VirtualAddress address, Extent& extent);
+  // The record of the allocation that starts at an address, and the extent of its slab; nothing, if
+  // no live slot starts there.
+  std::optional<SlotRecord> find(Slab& slab, VirtualAddress address, Extent& extent);
+  // Whether freeing the allocation that starts at an address keeps its slot until it is given back.
+  // False if there is none.
+  bool set_shared(Slab& slab, VirtualAddress address, bool shared);
   void give_back_kept(Slab& slab, VirtualAddress address);
   // Gives slabs with nothing in them back.
   void trim();
@@ -70,6 +73,9 @@ class SlabHeap {
   SlabShard* home_of(const Slab& slab) const;
   static bool is_around_locked(const SlabShard& home, const Slab& slab, VirtualAddress address)
       US_REQUIRES(home.mutex);
+  // The live slot that starts at an address.
+  static std::optional<uint32_t> live_slot_locked(const SlabShard& home, const Slab& slab,
+                                                  VirtualAddress address) US_REQUIRES(home.mutex);
   void adopt_locked(SlabShard& shard, Slab& slab) US_REQUIRES(shard.mutex);
   // A free slot that nobody pins; nothing if all are pinned.
   static std::optional<VirtualAddress> take_slot_locked(SlabShard& shard, Slab& slab,

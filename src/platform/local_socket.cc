@@ -73,6 +73,8 @@ UniqueFd accept_from(int listener) {
   return UniqueFd(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
 }
 
+bool lacks_descriptors() { return !UniqueFd(eventfd(0, EFD_CLOEXEC)).valid(); }
+
 Result<UniqueFd> connect_to(const PrivateDirectory& directory, const char* name,
                             Deadline deadline) {
   int number = planned_fault(SystemCall::kConnect);

@@ -34,8 +34,10 @@ enum class Received : uint8_t {
 
 // Replaces whatever has that name.
 Result<UniqueFd> listen_at(const PrivateDirectory& directory, const char* name);
-// Not valid if nobody wants in.
+// Not valid if nobody wants in, or there is no descriptor for it.
 UniqueFd accept_from(int listener);
+// Whether this process has as many descriptors as it may.
+bool lacks_descriptors();
 // Fails at once if nobody listens there any more.
 Result<UniqueFd> connect_to(const PrivateDirectory& directory, const char* name, Deadline deadline);
 

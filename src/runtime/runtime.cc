@@ -25,6 +25,8 @@ Runtime::Runtime(Settings settings, std::unique_ptr<Ledger> ledger)
       physical_(settings_, capacity_, storages_),
       space_(settings_, physical_, storages_),
       device_memory_(settings_, capacity_, storages_, physical_, space_),
+      sharing_(*ledger_, capacity_, storages_, physical_, device_memory_),
+      ipc_keys_(*ledger_, sharing_, device_memory_),
       host_memory_(settings_, storages_, space_, device_memory_),
       transfer_(settings_, space_, storages_),
       streams_(settings_, transfer_, host_memory_),

@@ -24,6 +24,8 @@
 #include "runtime/devices.h"
 #include "runtime/initialization.h"
 #include "runtime/thread_state.h"
+#include "sharing/ipc_keys.h"
+#include "sharing/sharing.h"
 #include "stream/events.h"
 #include "stream/streams.h"
 
@@ -54,6 +56,9 @@ class Runtime {
   DeviceMemory& device_memory() { return device_memory_; }
   HostMemory& host_memory() { return host_memory_; }
   Transfer& transfer() { return transfer_; }
+  Sharing& sharing() { return sharing_; }
+  IpcKeys& ipc_keys() { return ipc_keys_; }
+  const Ledger& ledger() const { return *ledger_; }
   Streams& streams() { return streams_; }
   Events& events() { return events_; }
   Devices& devices() { return devices_; }
@@ -100,6 +105,8 @@ class Runtime {
   PhysicalMemory physical_;
   AddressSpace space_;
   DeviceMemory device_memory_;
+  Sharing sharing_;
+  IpcKeys ipc_keys_;
   HostMemory host_memory_;
   Transfer transfer_;
   Streams streams_;

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Keys by which processes share allocations. Rules: IPC.
+#include <cinttypes>
+#include <cstring>
+
+#include "acl/acl_rt.h"
+#include "capi/call.h"
+#include "capi/shared_memory.h"
+
+using namespace understudy;        // NOLINT: entry points of one chapter
+using namespace understudy::capi;  // NOLINT
+
+namespace {
+
+constexpr size_t kKeyBuffer = 65;
+
+Result<Runtime*> key_runtime(Feature feature = Feature::kIpcKeys) {
+  US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
+  US_TRY(runtime->require(feature));
+  return runtime;
+}
+
+Result<void> check_count(uint64_t value, const char* name) {
+  if (value != 0) return {};
+  return Error::format(ErrorCode::kRefused, "%s is 0", name);
+}
+
+Result<void> check_flags(uint64_t flags) {
+  if (flags <= 1) return {};
+  return Error::format(ErrorCode::kRefused, "flags is %" PRIu64 " and must be 0 or 1", flags);
+}
+
+// At most as much of the text as a key has.
+std::string_view key_text(const char* key) { return {key, strnlen(key, kKeyBuffer)}; }
+
+}  // namespace
+
+aclError aclrtIpcMemGetExportKey(void* devPtr, size_t size, char* key, size_t len, uint64_t flags) {
+  return guarded(__func__, [&]() -> Result<void> {
+    US_TRY(require_pointer(devPtr, "devPtr"));
+    US_TRY(require_pointer(key, "key"));
+    US_TRY_ASSIGN(Runtime* const runtime, key_runtime());
+    US_TRY(check_count(size, "size"));
+    if (len < kKeyBuffer) {
+      return Error::format(ErrorCode::kRefused, "len is %zu and must be %zu", len, kKeyBuffer);
+    }
+    US_TRY(check_flags(flags));
+    US_TRY_ASSIGN(const std::string text,
+                  runtime->ipc_keys().export_key(to_address(devPtr), size, flags == 1));
+    memcpy(key, text.c_str(), text.size() + 1);
+    return {};
+  });
+}
+
+aclError aclrtIpcMemSetImportPid(const char* key, int32_t* pid, size_t num) {
+  return guarded(__func__, [&]() -> Result<void> {
+    US_TRY(require_pointer(key, "key"));
+    US_TRY(require_pointer(pid, "pid"));
+    US_TRY_ASSIGN(Runtime* const runtime, key_runtime());
+    US_TRY(check_count(num, "num"));
+    return runtime->ipc_keys().admit(key_text(key), {pid, num});
+  });
+}
+
+aclError aclrtIpcMemImportByKey(void** devPtr, const char* key, uint64_t flags) {
+  return guarded(__func__, [&]() -> Result<void> {
+    US_TRY(require_pointer(devPtr, "devPtr"));
+    US_TRY(require_pointer(key, "key"));
+    US_TRY_ASSIGN(Runtime* const runtime, key_runtime());
+    US_TRY(check_flags(flags));
+    US_TRY_ASSIGN(const unsigned device, runtime->current_device());
+    US_TRY_ASSIGN(const ShareToken token, runtime->ipc_keys().token_of(key_text(key)));
+    US_TRY(check_link(*runtime, token, device));
+    US_TRY_ASSIGN(const VirtualAddress address, runtime->ipc_keys().import(key_text(key), device));
+    if (flags == ACL_RT_IPC_MEM_IMPORT_FLAG_ENABLE_PEER_ACCESS) {
+      enable_link(*runtime, token, device);
+    }
+    *devPtr = to_pointer(address);
+    return {};
+  });
+}
+
+aclError aclrtIpcMemClose(const char* key) {
+  return guarded(__func__, [&]() -> Result<void> {
+    US_TRY(require_pointer(key, "key"));
+    US_TRY_ASSIGN(Runtime* const runtime, key_runtime());
+    return runtime->ipc_keys().close(key_text(key));
+  });
+}
+
+aclError aclrtIpcMemSetAttr(const char* key, aclrtIpcMemAttrType type, uint64_t attr) {
+  return guarded(__func__, [&]() -> Result<void> {
+    US_TRY_ASSIGN(Runtime* const runtime, key_runtime(Feature::kIpcAcrossServers));
+    if (key == nullptr) return Error::format(ErrorCode::kRefused, "key is NULL");
+    if (type != ACL_RT_IPC_MEM_ATTR_ACCESS_LINK) {
+      return Error::format(ErrorCode::kRefused, "type is %d and must be 0", static_cast<int>(type));
+    }
+    if (attr > ACL_RT_IPC_MEM_ATTR_ACCESS_LINK_UB_MULTI_PORT_PATH) {
+      return Error::format(ErrorCode::kRefused, "attr is %" PRIu64 " and at most 3", attr);
+    }
+    if (attr > ACL_RT_IPC_MEM_ATTR_ACCESS_LINK_HCCS) {
+      return Error::format(ErrorCode::kLinkNotSupported,
+                           "attr is %" PRIu64 ", a link that this server does not have", attr);
+    }
+    US_TRY(runtime->ipc_keys().token_of(key_text(key)));
+    return {};
+  });
+}
+
+aclError aclrtIpcMemImportPidInterServer(const char* key, aclrtServerPid* serverPids, size_t) {
+  return guarded(__func__, [&]() -> Result<void> {
+    US_TRY(require_pointer(key, "key"));
+    US_TRY(require_pointer(serverPids, "serverPids"));
+    return Error::format(ErrorCode::kNotSupported,
+                         "memory cannot be shared with processes of other servers");
+  });
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sharing/whitelist.h"
+
+#include <algorithm>
+
+namespace understudy {
+
+void Whitelist::add(ShareToken share, std::span<const int32_t> processes) {
+  std::vector<platform::ProcessIdentity> found;
+  for (const int32_t number : processes) {
+    if (const auto identity = platform::identity_of_process(number)) found.push_back(*identity);
+  }
+  MutexLock lock(mutex_);
+  Listed& listed = shares_[share.number()];
+  if (listed.secret != share.secret()) listed = {share.secret(), {}};
+  for (const platform::ProcessIdentity& each : found) {
+    if (std::find(listed.processes.begin(), listed.processes.end(), each) ==
+        listed.processes.end()) {
+      listed.processes.push_back(each);
+    }
+  }
+}
+
+bool Whitelist::has(ShareToken share, const platform::ProcessIdentity& process) const {
+  MutexLock lock(mutex_);
+  const auto found = shares_.find(share.number());
+  if (found == shares_.end() || found->second.secret != share.secret()) return false;
+  const auto& processes = found->second.processes;
+  return std::find(processes.begin(), processes.end(), process) != processes.end();
+}
+
+void Whitelist::remove(uint32_t share) {
+  MutexLock lock(mutex_);
+  shares_.erase(share);
+}
+
+}  // namespace understudy
