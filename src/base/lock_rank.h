@@ -19,6 +19,7 @@ enum class LockRank : uint8_t {
   kReports,           // callbacks on their way to the threads that run them
   kScheduler,         // streams that have work, and the threads that do it
   kStreamFailure,     // what went wrong on one stream
+  kSharedEvents,      // which events of other processes are in use here
   kArenaGrowth,       // one thread at a time reserves addresses for allocations
   kReservationIndex,  // which address ranges are reserved
   kReservation,       // the mappings of one reservation

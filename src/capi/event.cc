@@ -60,8 +60,15 @@ Result<void> check_external_flag(uint32_t flag) {
   return invalid_argument("flag is %u and must be 0 or 1", flag);
 }
 
-Result<EventCall> classic_event(aclrtEvent event) {
+// What another process opened can be recorded, waited for, asked and destroyed, no more (XPROC-02).
+Result<EventCall> own_event(aclrtEvent event) {
   US_TRY_ASSIGN(const EventCall call, event_call(event));
+  if (!call.event.event->is_opened.load()) return call;
+  return Error::format(ErrorCode::kNotSupported, "event %p was opened by a handle", event);
+}
+
+Result<EventCall> classic_event(aclrtEvent event) {
+  US_TRY_ASSIGN(const EventCall call, own_event(event));
   if (call.event.event->family.load() == EventFamily::kClassic) return call;
   return Error::format(ErrorCode::kNotSupported, "event %p is not a classic event", event);
 }
@@ -217,8 +224,8 @@ aclError aclrtEventElapsedTime(float* ms, aclrtEvent startEvent, aclrtEvent endE
     US_TRY(require_pointer(ms, "ms"));
     US_TRY(require_pointer(startEvent, "startEvent"));
     US_TRY(require_pointer(endEvent, "endEvent"));
-    US_TRY_ASSIGN(const EventCall first, event_call(startEvent));
-    US_TRY_ASSIGN(const EventCall second, event_call(endEvent));
+    US_TRY_ASSIGN(const EventCall first, own_event(startEvent));
+    US_TRY_ASSIGN(const EventCall second, own_event(endEvent));
     US_TRY_ASSIGN(const Clock::time_point start, first.runtime->events().time(first.event));
     US_TRY_ASSIGN(const Clock::time_point end, second.runtime->events().time(second.event));
     if (end < start) {
@@ -233,7 +240,7 @@ aclError aclrtEventGetTimestamp(aclrtEvent event, uint64_t* timestamp) {
   return guarded(__func__, [&]() -> Result<void> {
     US_TRY(require_pointer(event, "event"));
     US_TRY(require_pointer(timestamp, "timestamp"));
-    US_TRY_ASSIGN(const EventCall call, event_call(event));
+    US_TRY_ASSIGN(const EventCall call, own_event(event));
     US_TRY_ASSIGN(const Clock::time_point time, call.runtime->events().time(call.event));
     const auto since_boot =
         std::chrono::duration_cast<std::chrono::microseconds>(time.time_since_epoch());
@@ -246,7 +253,7 @@ aclError aclrtGetEventId(aclrtEvent event, uint32_t* eventId) {
   return guarded(__func__, [&]() -> Result<void> {
     US_TRY(require_pointer(event, "event"));
     US_TRY(require_pointer(eventId, "eventId"));
-    US_TRY_ASSIGN(const EventCall call, event_call(event));
+    US_TRY_ASSIGN(const EventCall call, own_event(event));
     *eventId = call.event.event->index;
     return {};
   });

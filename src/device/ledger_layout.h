@@ -22,7 +22,7 @@ inline constexpr uint64_t kLedgerMagic = 0x2e6c74736e646e55;
 inline constexpr uint32_t kLedgerVersion = 1;
 inline constexpr unsigned kProcessSlots = 512;
 inline constexpr uint32_t kMostShares = 1U << 20;
-inline constexpr uint32_t kMostSharedEvents = 1U << 14;
+inline constexpr uint32_t kMostSharedEvents = 1U << 16;
 inline constexpr unsigned kPools = 2;  // normal, huge
 
 // What all processes of a server must agree on.

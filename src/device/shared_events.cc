@@ -24,15 +24,13 @@ void note_change(SharedEvent& event) {
 
 }  // namespace
 
-Result<ShareToken> SharedEvents::add(uint64_t records, bool is_reached) {
+Result<ShareToken> SharedEvents::add() {
   const uint64_t secret = make_secret();
   US_TRY_ASSIGN(const LedgerLock lock, ledger_.lock());
   US_TRY_ASSIGN(const uint32_t number, take_entry<Table>(ledger_));
   SharedEvent& event = ledger_.event(number);
   for (SharedEvent::Record& each : event.records) each.word.store(0);
-  place_of(event, records).word.store(records << 1 | (is_reached ? kReachedBit : 0));
-  place_of(event, records).process.store(ledger_.own_tag().word());
-  event.latest.store(records);
+  event.latest.store(0);
   event.owner = static_cast<uint16_t>(ledger_.own_slot());
   event.holders.add(ledger_.own_slot());
   ++ledger_.own().holds;
@@ -42,29 +40,29 @@ Result<ShareToken> SharedEvents::add(uint64_t records, bool is_reached) {
   return ShareToken(number, secret);
 }
 
-Result<std::optional<uint32_t>> SharedEvents::hold(ShareToken token) {
+Result<bool> SharedEvents::hold(ShareToken token) {
   US_TRY_ASSIGN(const LedgerLock lock, ledger_.lock());
   SharedEvent* const event = find_entry<Table>(ledger_, token);
   if (event == nullptr || !ledger_.is_alive(static_cast<unsigned>(event->owner))) {
-    return std::optional<uint32_t>();
+    return false;
   }
   if (!event->holders.has(ledger_.own_slot())) {
     event->holders.add(ledger_.own_slot());
     ++ledger_.own().holds;
   }
-  return std::optional(token.number());
+  return true;
 }
 
 void SharedEvents::drop(uint32_t number) {
   const Result<LedgerLock> lock = ledger_.lock();
   if (!lock.ok()) return;  // it goes with the process
   SharedEvent& event = ledger_.event(number);
-  // Its maker's end is the end of its handle.
-  if (event.owner == ledger_.own_slot()) event.secret.store(0);
   event.holders.remove(ledger_.own_slot());
   --ledger_.own().holds;
   if (event.holders.empty()) free_entry<Table>(ledger_, number);
 }
+
+void SharedEvents::close(uint32_t number) { ledger_.event(number).secret.store(0); }
 
 Result<uint64_t> SharedEvents::record(uint32_t number) {
   US_TRY_ASSIGN(const LedgerLock lock, ledger_.lock());

@@ -25,12 +25,14 @@ class SharedEvents {
  public:
   explicit SharedEvents(Ledger& ledger) : ledger_(ledger) {}
 
-  // Makes one, which this process holds, with as many records as it had before.
-  Result<ShareToken> add(uint64_t records, bool is_reached);
-  // This process holds it from now on. Its number; nothing if there is no such event.
-  Result<std::optional<uint32_t>> hold(ShareToken token);
-  // One hold less.
+  // Makes one, which this process holds.
+  Result<ShareToken> add();
+  // This process holds it from now on. False if there is no such event.
+  Result<bool> hold(ShareToken token);
+  // It holds it no longer.
   void drop(uint32_t number);
+  // Nobody new can hold it from now on. By its maker.
+  void close(uint32_t number);
 
   // A record that will be reached later. Its number, which grows by one each time.
   Result<uint64_t> record(uint32_t number);

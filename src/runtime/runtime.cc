@@ -30,7 +30,7 @@ Runtime::Runtime(Settings settings, std::unique_ptr<Ledger> ledger)
       host_memory_(settings_, storages_, space_, device_memory_),
       transfer_(settings_, space_, storages_),
       streams_(settings_, transfer_, host_memory_),
-      events_(streams_),
+      events_(streams_, *ledger_),
       devices_(settings_, device_memory_, streams_, events_) {}
 
 bool Runtime::platform_forked() { return platform::in_fork_child(); }

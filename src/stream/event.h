@@ -17,6 +17,8 @@
 
 namespace understudy {
 
+class SharedEventLink;
+
 enum class EventFamily : uint8_t {
   kClassic,
   kEx,   // recorded and waited for again and again without a reset
@@ -43,6 +45,11 @@ struct Event {
   std::atomic<EventFamily> family{EventFamily::kClassic};
   std::atomic<bool> can_reset{false};  // a stream may wait for a record that is yet to come
   std::atomic<bool> has_time{false};
+
+  // Events for other processes: whether this is one of another process, and the hold on it.
+  std::atomic<bool> is_opened{false};
+  SharedEventLink* shared US_GUARDED_BY(mutex) = nullptr;
+  uint64_t shared_record US_GUARDED_BY(mutex) = 0;  // the number that `record` has there
 
   Mutex mutex{LockRank::kEvent};
   std::optional<Record> record US_GUARDED_BY(mutex);

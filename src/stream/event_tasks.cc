@@ -2,6 +2,7 @@
 #include "stream/event_tasks.h"
 
 #include "stream/event.h"
+#include "stream/shared_event_link.h"
 
 namespace understudy {
 
@@ -13,6 +14,16 @@ void leave_unbound_locked(Event& event) US_REQUIRES(event.mutex) {
 }
 
 }  // namespace
+
+void release_shared_event(Task& task) {
+  if (task.kind == TaskKind::kWaitForShared) {
+    task.shared_wait.shared->drop_user();
+  } else if (task.record.shared != nullptr) {
+    // Reached, or dropped, which ends it as well: whoever waits for it goes on.
+    task.record.shared->reach(task.record.shared_record);
+    task.record.shared->drop_user();
+  }
+}
 
 void reach_record(const EventMoment& moment) {
   Event& event = *moment.event;

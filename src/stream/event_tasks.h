@@ -16,6 +16,8 @@ void reset_event(const EventMoment& moment);
 // Binds a wait for a record that was yet to come to the first one since. False if the event has
 // ended; the wait stays unbound as long as there is no record.
 bool bind(WaitTask& wait);
+// Why a wait for a record of another process ends without it.
+Error record_lost();
 // A wait is over, or was dropped.
 void end_wait(const WaitTask& wait);
 

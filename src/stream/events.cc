@@ -2,6 +2,9 @@
 #include "stream/events.h"
 
 #include <cinttypes>
+#include <utility>
+
+#include "base/scope_exit.h"
 
 namespace understudy {
 
@@ -22,7 +25,50 @@ bool is_same(const EventReference& reference) {
 
 }  // namespace
 
+Error record_lost() {
+  return Error::format(ErrorCode::kConnection,
+                       "the process that recorded the event ended before its stream got there");
+}
+
 Result<EventReference> Events::create(const EventDescription& description) {
+  if (description.family != EventFamily::kIpc) return create_linked(description, nullptr, false);
+  US_TRY_ASSIGN(SharedEventLink* const link, make_link());
+  return create_linked(description, link, false);
+}
+
+Result<SharedEventLink*> Events::make_link() {
+  Result<SharedEventLink*> link = links_.make();
+  if (link.ok() || link.error().code() != ErrorCode::kOutOfResources) return link;
+  return link.error().as(ErrorCode::kOutOfEvents);
+}
+
+Result<EventReference> Events::open(ShareToken token, unsigned device) {
+  US_TRY_ASSIGN(SharedEventLink* const link, links_.open(token));
+  if (link == nullptr) {
+    return Error::format(ErrorCode::kInvalidHandle,
+                         "the handle names no event: it was never issued by this server, or the "
+                         "event was destroyed or its process ended");
+  }
+  return create_linked({.device = device, .family = EventFamily::kIpc}, link, true);
+}
+
+Result<ShareToken> Events::token_of(const EventReference& reference) {
+  Event& event = *reference.event;
+  MutexLock lock(event.mutex);
+  if (!is_same(reference)) return was_destroyed(reference);
+  if (event.shared == nullptr) {
+    return Error::format(ErrorCode::kRefused, "event %u was created without the IPC flag",
+                         event.index);
+  }
+  return event.shared->token();
+}
+
+// Takes the link over, also where it fails.
+Result<EventReference> Events::create_linked(const EventDescription& description,
+                                             SharedEventLink* link, bool is_opened) {
+  ScopeExit unlink([&] {
+    if (link != nullptr) link->drop_user();
+  });
   std::atomic<uint32_t>& created = created_[description.device];
   if (created.fetch_add(1) >= kMostEvents) {
     created.fetch_sub(1);
@@ -42,6 +88,10 @@ Result<EventReference> Events::create(const EventDescription& description) {
   event.can_reset.store(description.can_reset);
   event.has_time.store(description.has_time);
   MutexLock lock(event.mutex);
+  event.is_opened.store(is_opened);
+  event.shared = link;
+  event.shared_record = 0;
+  unlink.dismiss();
   event.record.reset();
   event.awaited_records.clear();
   event.queued_reset = {};
@@ -73,10 +123,16 @@ unsigned Events::available(unsigned device) const { return kMostEvents - created
 
 Result<void> Events::destroy(const EventReference& reference) {
   Event& event = *reference.event;
+  SharedEventLink* link = nullptr;
   {
     MutexLock lock(event.mutex);
     if (!is_same(reference)) return was_destroyed(reference);
     event.state.store(reference.state + 1);
+    link = std::exchange(event.shared, nullptr);
+  }
+  if (link != nullptr) {
+    if (!event.is_opened.load()) link->close();
+    link->drop_user();
   }
   streams_.waiting().note_event(event);
   created_[event.device.load()].fetch_sub(1);
@@ -100,7 +156,12 @@ Result<void> Events::record(const EventReference& reference, const StreamReferen
     if (!is_same(reference)) return was_destroyed(reference);
     Task task(TaskKind::kRecord, stream.stream->device.load(std::memory_order_relaxed));
     const uint64_t sequence = event.sequence.load(std::memory_order_relaxed) + 1;
-    task.moment = {&event, reference.state, sequence};
+    task.record = {{&event, reference.state, sequence}, nullptr, 0};
+    if (event.shared != nullptr) {
+      US_TRY_ASSIGN(task.record.shared_record, event.shared->record());
+      event.shared->add_user();
+      task.record.shared = event.shared;
+    }
     const bool is_awaited = event.unbound_tasks > 0;
     // What needs memory comes first.
     if (is_awaited) event.awaited_records.emplace_back();
@@ -110,6 +171,7 @@ Result<void> Events::record(const EventReference& reference, const StreamReferen
       return position.error();
     }
     event.record = Record{stream.stream, position.value()};
+    event.shared_record = task.record.shared_record;
     if (is_awaited) event.awaited_records.back() = {*event.record, sequence};
     event.sequence.store(sequence);
   }
@@ -139,6 +201,15 @@ Result<void> Events::let_wait(const StreamReference& stream, const EventReferenc
   US_TRY(streams_.prepare(stream));
   MutexLock lock(event.mutex);
   if (!is_same(reference)) return was_destroyed(reference);
+  if (event.shared != nullptr && event.shared->latest() != event.shared_record) {
+    const uint64_t record = event.shared->latest();
+    if (event.shared->state(record) == RecordState::kReached) return {};
+    Task task(TaskKind::kWaitForShared, stream.stream->device.load(std::memory_order_relaxed));
+    event.shared->add_user();
+    task.shared_wait = {event.shared, record, limit_seconds, 0, false, kNever};
+    US_TRY(streams_.submit_prepared(stream, task));
+    return {};
+  }
   const bool classic = event.family.load() == EventFamily::kClassic;
   Task task(TaskKind::kWaitForRecord, stream.stream->device.load(std::memory_order_relaxed));
   task.wait = {.stream = nullptr,
@@ -173,16 +244,28 @@ Result<void> Events::let_wait(const StreamReference& stream, const EventReferenc
   return {};
 }
 
-Result<std::optional<Record>> Events::latest(const EventReference& reference) {
-  MutexLock lock(reference.event->mutex);
+Result<Events::Latest> Events::latest_of_any(const EventReference& reference) {
+  Event& event = *reference.event;
+  MutexLock lock(event.mutex);
   if (!is_same(reference)) return was_destroyed(reference);
-  return reference.event->record;
+  if (event.shared == nullptr) return Latest{.record = event.record};
+  const uint64_t record = event.shared->latest();
+  // This process can do more about its own.
+  if (record == event.shared_record) return Latest{.record = event.record};
+  event.shared->add_user();
+  return Latest{std::nullopt, event.shared, record};
 }
 
 Result<std::optional<bool>> Events::status(const EventReference& reference) {
-  US_TRY_ASSIGN(const std::optional<Record> record, latest(reference));
-  if (!record) return std::optional<bool>();
-  return std::optional(record->stream->is_done(record->position));
+  US_TRY_ASSIGN(const Latest latest, latest_of_any(reference));
+  if (latest.shared != nullptr) {
+    const RecordState state = latest.shared->state(latest.shared_record);
+    latest.shared->drop_user();
+    if (state == RecordState::kLost) return record_lost();
+    return std::optional(state == RecordState::kReached);
+  }
+  if (!latest.record) return std::optional<bool>();
+  return std::optional(latest.record->stream->is_done(latest.record->position));
 }
 
 Result<bool> Events::waits_are_over(const EventReference& reference) {
@@ -192,8 +275,16 @@ Result<bool> Events::waits_are_over(const EventReference& reference) {
 }
 
 Result<void> Events::synchronize(const EventReference& reference, Deadline deadline) {
-  US_TRY_ASSIGN(const std::optional<Record> record, latest(reference));
-  if (!record || streams_.wait_until(*record->stream, record->position, deadline)) return {};
+  US_TRY_ASSIGN(const Latest latest, latest_of_any(reference));
+  bool is_reached = true;
+  if (latest.shared != nullptr) {
+    ScopeExit leave([&] { latest.shared->drop_user(); });
+    is_reached = latest.shared->wait(latest.shared_record, deadline);
+    if (latest.shared->state(latest.shared_record) == RecordState::kLost) return record_lost();
+  } else if (latest.record) {
+    is_reached = streams_.wait_until(*latest.record->stream, latest.record->position, deadline);
+  }
+  if (is_reached) return {};
   return Error::format(ErrorCode::kEventTimeout, "event %u was not reached at the time limit",
                        reference.event->index);
 }

@@ -14,6 +14,7 @@
 #include "device/settings.h"
 #include "memory/object_pool.h"
 #include "stream/event.h"
+#include "stream/shared_event_link.h"
 #include "stream/streams.h"
 
 namespace understudy {
@@ -29,9 +30,13 @@ class Events {
  public:
   static constexpr unsigned kMostEvents = 65536;  // on a device
 
-  explicit Events(Streams& streams) : streams_(streams) {}
+  Events(Streams& streams, Ledger& ledger) : streams_(streams), links_(ledger) {}
 
   Result<EventReference> create(const EventDescription& description);
+  // By what another process opens an event of kind kIpc.
+  Result<ShareToken> token_of(const EventReference& reference);
+  // An event that another process, or this one, made.
+  Result<EventReference> open(ShareToken token, unsigned device);
   // Refuses handles of events that ended or never were.
   Result<EventReference> find(uint64_t handle);
   static uint64_t handle_of(const EventReference& event);
@@ -57,9 +62,20 @@ class Events {
   Result<Clock::time_point> time(const EventReference& reference);
 
  private:
-  Result<std::optional<Record>> latest(const EventReference& reference);
+  Result<EventReference> create_linked(const EventDescription& description, SharedEventLink* link,
+                                       bool is_opened);
+  Result<SharedEventLink*> make_link();
+  // What is known of the latest record: where it is on a stream of this process, or which number
+  // it has among those of others.
+  struct Latest {
+    std::optional<Record> record;
+    SharedEventLink* shared = nullptr;  // the caller is a user of it
+    uint64_t shared_record = 0;
+  };
+  Result<Latest> latest_of_any(const EventReference& reference);
 
   Streams& streams_;
+  SharedEventLinks links_;
   ObjectPool<Event> pool_;
   std::array<std::atomic<uint32_t>, kMaxDevices> created_{};
 };

@@ -17,6 +17,7 @@ namespace understudy {
 
 struct Event;
 struct Stream;
+class SharedEventLink;
 
 enum class TaskKind : uint8_t {
   kCopy,
@@ -29,6 +30,7 @@ enum class TaskKind : uint8_t {
   kWaitForValue,
   kRecord,
   kWaitForRecord,
+  kWaitForShared,  // for a record that another process made
   kResetEvent,
   kHostFunction,
   kReport,  // a callback for a subscribed thread
@@ -80,6 +82,23 @@ struct EventMoment {
   uint64_t sequence;
 };
 
+// A record of an event. `shared` is a user of the link, if other processes are to see it.
+struct RecordTask {
+  EventMoment moment;
+  SharedEventLink* shared;
+  uint64_t shared_record;
+};
+
+// `shared` is a user of the link.
+struct SharedWaitTask {
+  SharedEventLink* shared;
+  uint64_t record;
+  uint32_t limit_seconds;  // 0: none
+  uint32_t looks;
+  bool has_begun;  // then `deadline` is known
+  Deadline deadline;
+};
+
 // Waits until `stream` has done the task at `position`; or, if there is no stream, until the event
 // is recorded once more than it was.
 struct WaitTask {
@@ -113,6 +132,8 @@ struct Task {
     ValueTask value;
     EventMoment moment;
     WaitTask wait;
+    RecordTask record;
+    SharedWaitTask shared_wait;
     UserFunction user;
   };
 
@@ -123,9 +144,22 @@ struct Task {
 static_assert(sizeof(Task) == 64 && std::is_trivially_copyable_v<Task>);
 
 // Frees what a task owns, whether it ran or not.
+void release_shared_event(Task& task);
 inline void release_payload(Task& task) {
-  if (task.kind == TaskKind::kCopyList) delete task.list;
-  if (task.kind == TaskKind::kCopyCaptured) delete task.captured.source;
+  switch (task.kind) {
+    case TaskKind::kCopyList:
+      delete task.list;
+      break;
+    case TaskKind::kCopyCaptured:
+      delete task.captured.source;
+      break;
+    case TaskKind::kRecord:
+    case TaskKind::kWaitForShared:
+      release_shared_event(task);
+      break;
+    default:
+      break;
+  }
 }
 
 }  // namespace understudy

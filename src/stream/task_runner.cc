@@ -8,6 +8,7 @@
 
 #include "base/size_text.h"
 #include "stream/event_tasks.h"
+#include "stream/shared_event_link.h"
 #include "stream/task_failure.h"
 
 namespace understudy {
@@ -64,6 +65,10 @@ Deadline next_look(uint32_t looks, uint32_t streams) {
       std::max(kFirst * (1U << std::min(looks, kDoublings)), kForEachStream * streams);
   const Deadline moment = Clock::now() + step;
   return step < kTick ? moment : moment + (kTick - moment.time_since_epoch() % kTick);
+}
+
+Error no_event_within(uint32_t seconds) {
+  return Error::format(ErrorCode::kTaskTimeout, "no event came within %u seconds", seconds);
 }
 
 // Faults of the memory that a task names are faults of the device; running out of it is not.
@@ -142,13 +147,15 @@ TaskRunner::Step TaskRunner::step(const Front& front, const RunLimits& limits) {
 Result<TaskRunner::Step> TaskRunner::step_by_kind(const Front& front) {
   switch (front.task.kind) {
     case TaskKind::kRecord:
-      reach_record(front.task.moment);
+      reach_record(front.task.record.moment);
       return Step::kDone;
     case TaskKind::kResetEvent:
       reset_event(front.task.moment);
       return Step::kDone;
     case TaskKind::kWaitForRecord:
       return wait_for_record(front);
+    case TaskKind::kWaitForShared:
+      return wait_for_shared(front);
     case TaskKind::kWaitForValue:
       return wait_for_value(front);
     case TaskKind::kHostFunction:
@@ -243,14 +250,29 @@ Result<TaskRunner::Step> TaskRunner::wait_for_record(const Front& front) {
   }
   if (has_passed(wait.deadline)) {
     end_wait(wait);
-    return Error::format(ErrorCode::kTaskTimeout, "no event came within %u seconds",
-                         wait.limit_seconds);
+    return no_event_within(wait.limit_seconds);
   }
   const bool parked =
       wait.stream != nullptr
           ? waiting_.park_until_done(stream, *wait.stream, wait.position, wait.deadline)
           : waiting_.park_until_recorded(stream, wait.moment, wait.deadline);
   return parked ? Step::kParked : Step::kAgain;
+}
+
+Result<TaskRunner::Step> TaskRunner::wait_for_shared(const Front& front) {
+  SharedWaitTask& wait = front.task.shared_wait;
+  if (!wait.has_begun) {
+    wait.has_begun = true;
+    wait.deadline =
+        wait.limit_seconds == 0 ? kNever : deadline_after(std::chrono::seconds(wait.limit_seconds));
+  }
+  const RecordState state = wait.shared->state(wait.record);
+  if (state == RecordState::kReached || front.stream.stops(front.position)) return Step::kDone;
+  if (state != RecordState::kPending) return record_lost();
+  if (has_passed(wait.deadline)) return no_event_within(wait.limit_seconds);
+  const Deadline look = next_look(wait.looks++, waiting_.value_waiters());
+  return waiting_.park_until_written(front.stream, std::min(look, wait.deadline)) ? Step::kParked
+                                                                                  : Step::kAgain;
 }
 
 Result<TaskRunner::Step> TaskRunner::wait_for_value(const Front& front) {

@@ -56,6 +56,7 @@ class TaskRunner {
   Result<void> keep_host_side(VirtualRange range, HazardPin& pin);
   // Tasks that wait.
   Result<Step> wait_for_record(const Front& front);
+  Result<Step> wait_for_shared(const Front& front);
   Result<Step> wait_for_value(const Front& front);
   // Functions of the program.
   Step call_host_function(const Front& front);

@@ -13,7 +13,7 @@ struct StreamRig {
   explicit StreamRig(const Settings& wanted = rig_settings())
       : memory(wanted),
         streams(memory.settings, memory.transfer, memory.host_memory),
-        events(streams) {}
+        events(streams, memory.capacity.ledger()) {}
 
   MemoryRig memory;
   Streams streams;
