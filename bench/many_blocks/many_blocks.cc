@@ -27,7 +27,8 @@ void check_border(std::byte* border) {
   if (in != out) fail("bytes copied across the border of two blocks changed");
 }
 
-// Nanoseconds to create and map, to unmap and free, and bytes; all per block.
+// Nanoseconds to create and map, to unmap and free, bytes; nanoseconds to export, and bytes then;
+// all per block.
 std::vector<double> map_many(size_t count) {
   start_device();
   std::byte* const base = reserve_addresses(count * kGranule);
@@ -43,6 +44,14 @@ std::vector<double> map_many(size_t count) {
   const size_t bytes = private_bytes() - bytes_before;
   check_border(base + count / 2 * kGranule);
 
+  const Stopwatch export_time;
+  for (const aclrtDrvMemHandle block : blocks) {
+    uint64_t token = 0;
+    check(aclrtMemExportToShareableHandle(block, ACL_MEM_HANDLE_TYPE_NONE, 1, &token));
+  }
+  const double exported = export_time.nanoseconds();
+  const size_t shared_bytes = private_bytes() - bytes_before;
+
   const Stopwatch unmap_time;
   for (size_t i = 0; i < count; ++i) {
     check(aclrtUnmapMem(base + i * kGranule));
@@ -50,7 +59,8 @@ std::vector<double> map_many(size_t count) {
   }
   const double unmapped = unmap_time.nanoseconds();
   const auto per_block = [&](double value) { return value / static_cast<double>(count); };
-  return {per_block(mapped), per_block(unmapped), per_block(static_cast<double>(bytes))};
+  return {per_block(mapped), per_block(unmapped), per_block(static_cast<double>(bytes)),
+          per_block(exported), per_block(static_cast<double>(shared_bytes))};
 }
 
 }  // namespace
@@ -67,4 +77,6 @@ int main(int argc, char** argv) {
   report.add({"create and map", kNanoseconds, figures[0], {}, {}});
   report.add({"unmap and free", kNanoseconds, figures[1], {}, {}});
   report.add({"heap", kBytes, figures[2], {}, {.at_most = 150}});
+  report.add({"export", kNanoseconds, figures[3], {}, {}});
+  report.add({"heap when all are exported", kBytes, figures[4], {}, {.at_most = 150}});
 }

@@ -51,15 +51,17 @@ uint64_t Capacity::total_pages(unsigned pool) const {
 
 uint64_t Capacity::pages(unsigned number, unsigned pool, Count count) const {
   const LedgerHeader& header = ledger_.header();
-  uint64_t sum = header.shared[number].words[pool].load();
-  if (count == Count::kUsedAndAsked) sum += header.held_back[number].words[pool].load();
+  uint64_t sum = 0;
   const uint32_t slots = header.slots.load();
   for (unsigned slot = 0; slot < slots; ++slot) {
     const PoolWord word(ledger_.slot(slot).devices[number].words[pool].load());
     sum += word.used();
     if (count == Count::kUsedAndAsked) sum += word.asked();
   }
-  return sum;
+  if (count == Count::kUsedAndAsked) sum += header.held_back[number].words[pool].load();
+  // Last: a charge that goes from a slot to a share meanwhile may count twice, but never not at
+  // all.
+  return sum + header.shared[number].words[pool].load();
 }
 
 uint64_t Capacity::application(unsigned device) const {
@@ -74,31 +76,55 @@ bool Capacity::charge_pool(const Charge& charge) {
   const unsigned number = number_of(charge.device);
   const unsigned pool = pool_of(charge.kind);
   const uint64_t pages = pages_of(charge.bytes);
-  // So many threads at a time that the word overflows do not exist.
-  constexpr uint64_t kMostAsked = (256 * kMiB) / kNormalPage;
+  // The asks of hundreds of threads at a time fit the word.
+  constexpr uint64_t kMostAsked = 16 * kGiB / kNormalPage;
   if (pages <= kMostAsked) [[likely]] {
     // First asked for, so that of two who want the last memory at least one sees the other; then
     // taken if all that is used and asked for is there.
     std::atomic<uint64_t>& word = own_word(number, pool);
     word.fetch_add(PoolWord::asking(pages));
-    if (this->pages(number, pool, Count::kUsedAndAsked) <= total_pages(pool)) [[likely]] {
-      word.fetch_add(pages - PoolWord::asking(pages));
+    const bool fits = this->pages(number, pool, Count::kUsedAndAsked) <= total_pages(pool);
+    if (settle_ask(word, pages, fits)) [[likely]]
       return true;
-    }
-    word.fetch_sub(PoolWord::asking(pages));
   }
   return charge_carefully(number, pool, pages);
+}
+
+// Turns an ask into use, or takes it back. False if it was taken back, or did not count any more.
+bool Capacity::settle_ask(std::atomic<uint64_t>& word, uint64_t pages, bool fits) {
+  uint64_t seen = word.load(std::memory_order_relaxed);
+  while (true) {
+    const bool takes = fits && !PoolWord(seen).is_void();
+    uint64_t settled = seen - PoolWord::asking(pages) + (takes ? pages : 0);
+    // The last one whose ask did not count leaves a word that is as good as new.
+    if (!PoolWord(settled).has_asks()) settled &= ~PoolWord::kVoid;
+    if (word.compare_exchange_weak(seen, settled)) return takes;
+  }
+}
+
+// Asks that do not come to an end, because who asks was stopped or killed, do not count any more.
+void Capacity::void_asks(unsigned number, unsigned pool) {
+  const uint32_t slots = ledger_.header().slots.load();
+  for (unsigned slot = 0; slot < slots; ++slot) {
+    std::atomic<uint64_t>& word = ledger_.slot(slot).devices[number].words[pool];
+    uint64_t seen = word.load();
+    while (PoolWord(seen).has_asks() && !PoolWord(seen).is_void() &&
+           !word.compare_exchange_weak(seen, seen | PoolWord::kVoid)) {
+    }
+  }
 }
 
 // When memory is short: what dead processes had comes first, and others who only asked do not
 // count in the end. One at a time.
 bool Capacity::charge_carefully(unsigned number, unsigned pool, uint64_t pages) {
-  constexpr std::chrono::milliseconds kPatience(200);
+  constexpr std::chrono::milliseconds kPatience(1);
   const uint64_t total = total_pages(pool);
   if (pages > total) return false;
   const Result<LedgerLock> lock = ledger_.lock();
   if (!lock.ok()) return false;
-  if (this->pages(number, pool, Count::kUsed) + pages > total) ledger_.reclaim(lock.value());
+  if (this->pages(number, pool, Count::kUsedAndAsked) + pages > total) {
+    ledger_.reclaim(lock.value());
+  }
   std::atomic<uint64_t>& held_back = ledger_.header().held_back[number].words[pool];
   held_back.store(pages);
   const Deadline deadline = Clock::now() + kPatience;
@@ -110,7 +136,7 @@ bool Capacity::charge_carefully(unsigned number, unsigned pool, uint64_t pages) 
       break;
     }
     // Whoever asks sees what is held back here, and gives way; unless it is stopped or dead.
-    if (has_passed(deadline)) break;
+    if (has_passed(deadline)) void_asks(number, pool);
     pause_briefly();
   }
   held_back.store(0);
@@ -143,8 +169,13 @@ bool Capacity::charge(const Charge& charge) {
 void Capacity::credit(const Charge& charge) {
   const uint64_t pages = pages_of(charge.bytes);
   const PoolWord before(own_word(number_of(charge.device), pool_of(charge.kind)).fetch_sub(pages));
-  US_INVARIANT(before.used() >= pages, "device %u was credited %llu pages more than it was charged",
-               charge.device, static_cast<unsigned long long>(pages - before.used()));
+  if (before.used() < pages) [[unlikely]] {
+    US_INVARIANT(!ledger_.has_own_slot(),
+                 "device %u was credited %llu pages more than it was charged", charge.device,
+                 static_cast<unsigned long long>(pages - before.used()));
+    // Others took this process for dead and gave its charges back.
+    own_word(number_of(charge.device), pool_of(charge.kind)).fetch_add(pages);
+  }
   untag(charge);
 }
 

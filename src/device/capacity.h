@@ -83,6 +83,8 @@ class Capacity {
 
   bool charge_pool(const Charge& charge);
   void untag(const Charge& charge);
+  static bool settle_ask(std::atomic<uint64_t>& word, uint64_t pages, bool fits);
+  void void_asks(unsigned number, unsigned pool);
   bool charge_carefully(unsigned number, unsigned pool, uint64_t pages);
   uint64_t total_pages(unsigned pool) const;
   // Of all processes: what they have, or with what they may have in a moment.

@@ -22,6 +22,8 @@ namespace {
 constexpr uint64_t kJoinByte = uint64_t{1} << 40;
 constexpr uint64_t kSlotBytes = kJoinByte + 1;
 
+constexpr LedgerMutex::Holder kJoiner = (1U << 30) - 1;
+
 constexpr std::chrono::seconds kPatience(5);
 
 uint64_t check_of(const LedgerHeader& header) {
@@ -70,6 +72,7 @@ Ledger::~Ledger() {
 Result<void> Ledger::open(const ServerShape& shape) {
   const std::string path = directory_->path() + "/ledger";
   US_TRY_ASSIGN(file_, directory_->open_file("ledger"));
+  identity_ = platform::identity_of_file(file_.get());
   if (!platform::lock_byte(file_.get(), kJoinByte, Clock::now() + kPatience)) {
     return Error::format(ErrorCode::kConnection,
                          "another process has been joining the server at %s for %d seconds",
@@ -119,7 +122,6 @@ void Ledger::fill_header(const ServerShape& shape) {
   header->header_bytes = sizeof(LedgerHeader);
   header->shape = shape;
   header->server = {platform::random_number(), platform::random_number()};
-  header->mutex.make();
   header->magic = kLedgerMagic;
   header->check = check_of(*header);
 }
@@ -141,6 +143,7 @@ Result<void> Ledger::take_slot(const LedgerLock& lock) {
     mine.generation.fetch_add(1);
     mine.stores.store(0);
     own_ = number;
+    own_tag_ = tag_of(number);
     mine.taken.store(1);
     if (number >= known) header().slots.store(number + 1);
     return {};
@@ -149,31 +152,51 @@ Result<void> Ledger::take_slot(const LedgerLock& lock) {
                        kProcessSlots);
 }
 
-bool Ledger::is_alive(unsigned number) const {
+bool Ledger::is_slot_alive(unsigned number) const {
   if (number == own_) return true;
-  return file_.valid() && slot(number).taken.load() != 0 &&
-         platform::is_locked_by_other(file_.get(), kSlotBytes + number);
+  if (!file_.valid() || slot(number).taken.load() == 0) return false;
+  if (platform::is_locked_by_other(file_.get(), kSlotBytes + number)) return true;
+  // A program may have closed the descriptor, and opened something else that has its number now.
+  return platform::identity_of_file(file_.get()) != identity_;
 }
 
 bool Ledger::is_alive(ProcessTag process) const {
-  if (process.is_nobody() || process.slot() >= header().slots.load()) return false;
-  return process.has_generation(slot(process.slot()).generation.load()) && is_alive(process.slot());
+  return !process.is_nobody() && process.slot() < header().slots.load() &&
+         tag_of(process.slot()) == process && is_slot_alive(process.slot());
 }
 
+bool Ledger::is_alive(ShortProcessTag process) const {
+  return process.slot() < header().slots.load() &&
+         ShortProcessTag(tag_of(process.slot())).word() == process.word() &&
+         is_slot_alive(process.slot());
+}
+
+bool Ledger::has_own_slot() const { return own().taken.load() != 0 && tag_of(own_) == own_tag_; }
+
 Result<LedgerLock> Ledger::lock() {
-  switch (header().mutex.lock(Clock::now() + kPatience)) {
-    case platform::SharedLock::kTaken:
+  // A process without a slot has not joined yet, and they join one at a time.
+  const LedgerMutex::Holder self =
+      own_tag_.is_nobody() ? kJoiner : ShortProcessTag(own_tag_).word() + 1;
+  switch (header().mutex.lock(self, *this, Clock::now() + kPatience)) {
+    case LedgerLocking::kTaken:
       break;
-    case platform::SharedLock::kTakenFromTheDead:
+    case LedgerLocking::kTakenFromTheDead:
       repair();
       break;
-    case platform::SharedLock::kTimedOut:
+    case LedgerLocking::kTimedOut:
       return Error::format(ErrorCode::kConnection,
                            "another process, which may be stopped, has kept the server's ledger "
                            "locked for %d seconds",
                            static_cast<int>(kPatience.count()));
   }
   return LedgerLock(*this);
+}
+
+bool Ledger::is_alive(LedgerMutex::Holder holder) const {
+  if (holder == kJoiner) {
+    return file_.valid() && platform::is_locked_by_other(file_.get(), kJoinByte);
+  }
+  return is_alive(ShortProcessTag(holder - 1));
 }
 
 void Ledger::repair() {
@@ -188,14 +211,14 @@ void Ledger::repair() {
 void Ledger::reclaim(const LedgerLock&) {
   const uint32_t known = header().slots.load();
   for (unsigned number = 0; number < known; ++number) {
-    if (slot(number).taken.load() != 0 && !is_alive(number)) clear_slot(number);
+    if (slot(number).taken.load() != 0 && !is_slot_alive(number)) clear_slot(number);
   }
 }
 
 void Ledger::reclaim_if_any() {
   const uint32_t known = header().slots.load();
   for (unsigned number = 0; number < known; ++number) {
-    if (slot(number).taken.load() == 0 || is_alive(number)) continue;
+    if (slot(number).taken.load() == 0 || is_slot_alive(number)) continue;
     if (const Result<LedgerLock> locked = lock(); locked.ok()) reclaim(locked.value());
     return;
   }
@@ -217,6 +240,10 @@ void Ledger::clear_slot(unsigned number) {
   if (directory_) directory_->remove(socket_name(number).c_str());
   dead.taken.store(0);
   header().changes.fetch_add(1);
+  // Whoever sums up looks at no more slots than there must be.
+  uint32_t known = header().slots.load();
+  while (known > 0 && slot(known - 1).taken.load() == 0) --known;
+  header().slots.store(known);
 }
 
 Result<void> Ledger::back_table(TableHead& head, uint64_t offset, uint64_t entry_bytes,

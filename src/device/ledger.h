@@ -15,34 +15,46 @@
 
 #include "base/result.h"
 #include "device/ledger_layout.h"
+#include "platform/memory_file.h"
 #include "platform/private_directory.h"
 #include "platform/shared_mapping.h"
 
 namespace understudy {
 
-// Names a process of the server for as long as anyone may ask: its slot, and how often that was
-// taken. 0 is nobody.
+// Names a process of the server for ever: its slot, and how often that was taken. 0 is nobody.
 class ProcessTag {
  public:
-  static constexpr unsigned kBits = 25;
-
   constexpr ProcessTag() = default;
-  constexpr explicit ProcessTag(uint32_t word) : word_(word) {}
-  constexpr ProcessTag(unsigned slot, uint32_t generation)
-      : word_((slot | (generation & kGenerations) * kProcessSlots) + 1) {}
+  constexpr explicit ProcessTag(uint64_t word) : word_(word) {}
+  // Generations begin with 1.
+  constexpr ProcessTag(unsigned slot, uint64_t generation)
+      : word_(generation * kProcessSlots + slot) {}
 
-  constexpr uint32_t word() const { return word_; }
+  constexpr uint64_t word() const { return word_; }
   constexpr bool is_nobody() const { return word_ == 0; }
-  constexpr unsigned slot() const { return (word_ - 1) % kProcessSlots; }
-  constexpr bool has_generation(uint32_t generation) const {
-    return (word_ - 1) / kProcessSlots == (generation & kGenerations);
-  }
+  constexpr unsigned slot() const { return static_cast<unsigned>(word_ % kProcessSlots); }
+  constexpr uint64_t generation() const { return word_ / kProcessSlots; }
   friend constexpr bool operator==(ProcessTag, ProcessTag) = default;
 
  private:
-  static constexpr uint32_t kGenerations = (1U << 15) - 1;
+  uint64_t word_ = 0;
+};
 
-  uint32_t word_ = 0;
+// The same in few bits, where it is enough that half a million processes pass before two of them
+// could be taken for each other.
+class ShortProcessTag {
+ public:
+  static constexpr unsigned kBits = 28;
+
+  constexpr explicit ShortProcessTag(uint32_t word) : word_(word) {}
+  constexpr explicit ShortProcessTag(ProcessTag tag)
+      : word_(static_cast<uint32_t>(tag.word()) & ((1U << kBits) - 1)) {}
+
+  constexpr uint32_t word() const { return word_; }
+  constexpr unsigned slot() const { return word_ % kProcessSlots; }
+
+ private:
+  uint32_t word_;
 };
 
 class Ledger;
@@ -60,7 +72,7 @@ class LedgerLock {
   Ledger* ledger_;
 };
 
-class Ledger {
+class Ledger final : private LedgerMutex::Census {
  public:
   // Joins the server of a directory, or begins one there. Fails if live processes there have other
   // devices, naming both.
@@ -91,10 +103,13 @@ class Ledger {
   }
   unsigned own_slot() const { return own_; }
   ProcessSlot& own() const { return slot(own_); }
-  ProcessTag own_tag() const { return tag_of(own_); }
+  ProcessTag own_tag() const { return own_tag_; }
   ProcessTag tag_of(unsigned number) const { return {number, slot(number).generation.load()}; }
   bool is_alive(ProcessTag process) const;
-  bool is_alive(unsigned slot) const;
+  bool is_alive(ShortProcessTag process) const;
+  bool is_slot_alive(unsigned slot) const;
+  // False if others took this process for dead, because it closed the ledger's descriptor.
+  bool has_own_slot() const;
   static std::string socket_name(unsigned slot) { return "process-" + std::to_string(slot); }
 
   // For changes of anything that is not this process's own. Never waits for long: a process may be
@@ -116,6 +131,8 @@ class Ledger {
   friend class LedgerLock;
   Ledger() = default;
 
+  bool is_alive(LedgerMutex::Holder holder) const override;
+
   Result<void> open(const ServerShape& shape);
   bool is_valid() const;
   bool has_live_process() const;
@@ -128,8 +145,10 @@ class Ledger {
 
   std::optional<platform::PrivateDirectory> directory_;
   platform::UniqueFd file_;
+  platform::FileIdentity identity_;
+  ProcessTag own_tag_;
   platform::SharedMapping mapping_;
-  unsigned own_ = 0;
+  unsigned own_ = kProcessSlots;  // none yet
 };
 
 }  // namespace understudy

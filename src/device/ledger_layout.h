@@ -13,8 +13,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "device/ledger_mutex.h"
 #include "device/settings.h"
-#include "platform/shared_mutex.h"
 
 namespace understudy {
 
@@ -40,11 +40,15 @@ struct ServerShape {
 class PoolWord {
  public:
   static constexpr unsigned kUsedBits = 33;
+  // Set by others: who asks is stopped or dead, and what is asked for does not count.
+  static constexpr uint64_t kVoid = uint64_t{1} << 63;
 
   constexpr explicit PoolWord(uint64_t word) : word_(word) {}
   constexpr uint64_t used() const { return word_ & ((uint64_t{1} << kUsedBits) - 1); }
+  constexpr bool is_void() const { return (word_ & kVoid) != 0; }
   // What is asked for and may be taken in a moment.
-  constexpr uint64_t asked() const { return word_ >> kUsedBits; }
+  constexpr uint64_t asked() const { return is_void() ? 0 : word_ >> kUsedBits; }
+  constexpr bool has_asks() const { return (word_ & ~kVoid) >> kUsedBits != 0; }
 
   static constexpr uint64_t asking(uint64_t pages) { return pages << kUsedBits; }
 
@@ -73,10 +77,10 @@ struct alignas(4096) ProcessSlot {
   static constexpr unsigned kStores = 28;
 
   std::atomic<uint32_t> taken{0};
-  std::atomic<uint32_t> generation{0};  // of those who had the slot
   int32_t process = 0;
-  uint32_t holds = 0;    // shares and events; under the mutex
-  uint32_t exports = 0;  // shares and events that it ever made; under the mutex
+  std::atomic<uint64_t> generation{0};  // of those who had the slot
+  uint32_t holds = 0;                   // shares and events; under the mutex
+  uint32_t exports = 0;                 // shares and events that it ever made; under the mutex
   uint64_t birth = 0;
   std::atomic<uint32_t> returned{0};  // shares that came back from others; under the mutex
   std::atomic<uint32_t> stores{0};    // how many of them are there
@@ -92,6 +96,9 @@ struct SlotSet {
   void add(unsigned slot) { words[slot / 64].fetch_or(uint64_t{1} << (slot % 64)); }
   void remove(unsigned slot) { words[slot / 64].fetch_and(~(uint64_t{1} << (slot % 64))); }
   bool has(unsigned slot) const { return (words[slot / 64].load() >> (slot % 64) & 1) != 0; }
+  void clear() {
+    for (auto& word : words) word.store(0);
+  }
   bool empty() const {
     for (const auto& word : words) {
       if (word.load() != 0) return false;
@@ -105,8 +112,10 @@ enum class ShareKind : uint8_t { kNumber, kFabric, kKey };
 // Memory that processes share, charged once to its device until the last holder is gone.
 struct alignas(128) ShareEntry {
   std::atomic<uint64_t> secret{0};  // random bits of the token; 0: nobody new may come in
+  uint64_t owner_tag = 0;           // who exported it, also when that process is gone
   std::atomic<uint32_t> live{0};
   uint32_t next_free = 0;  // number + 1
+  uint32_t pages = 0;      // charged
   uint16_t owner = 0;      // the exporter's slot, kNoSlot if it is gone
   ShareKind kind = ShareKind::kNumber;
   uint8_t open_to_all = 0;
@@ -116,10 +125,9 @@ struct alignas(128) ShareEntry {
   uint8_t read_only = 0;
   uint16_t location_id = 0;  // number of the device on the server, or of the NUMA node
   uint16_t store = 0;        // of the exporter
-  uint32_t owner_tag = 0;    // who exported it, also when that process is gone
-  uint64_t offset = 0;       // in the store; both in bytes, of any alignment
+  uint64_t offset = 0;       // in the store; all three in bytes, of any alignment
   uint64_t size = 0;
-  uint64_t pages = 0;  // charged
+  uint64_t usable = 0;  // what importers may use of it
   SlotSet holders;
 
   static constexpr uint16_t kNoSlot = 0xFFFF;
@@ -132,7 +140,8 @@ struct alignas(64) SharedEvent {
   static constexpr unsigned kRecords = 32;  // more that are not reached wait for each other
   struct Record {
     std::atomic<uint64_t> word;  // number * 2 + whether it was reached
-    std::atomic<uint32_t> process;
+    std::atomic<uint64_t> process;
+    std::atomic<uint64_t> stream;  // of that process
   };
 
   std::atomic<uint64_t> secret{0};
@@ -160,7 +169,7 @@ struct LedgerHeader {
   std::array<uint64_t, 2> server;  // random, tells servers apart
   uint64_t check;                  // over all of the above
 
-  alignas(64) platform::SharedMutex mutex;
+  alignas(64) LedgerMutex mutex;
   alignas(64) std::atomic<uint64_t> changes;  // odd while entries and totals may disagree
   std::atomic<uint32_t> slots;                // one past the highest slot that was ever taken
   TableHead shares;

@@ -55,11 +55,15 @@ Result<uint32_t> take_entry(Ledger& ledger) {
   TableHead& head = Traits::head(ledger);
   if (head.first_free != 0) {
     const uint32_t number = head.first_free - 1;
-    head.first_free = Traits::at(ledger, number).next_free;
+    typename Traits::Entry& entry = Traits::at(ledger, number);
+    head.first_free = entry.next_free;
+    // Of one who died before the entry was his.
+    entry.holders.clear();
     return number;
   }
   US_TRY(ledger.back_table(head, Traits::kOffset, sizeof(typename Traits::Entry), Traits::kMost));
   const uint32_t number = head.high.load();
+  Traits::at(ledger, number).holders.clear();
   head.high.store(number + 1);
   return number;
 }

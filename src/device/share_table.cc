@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/share_table.h"
 
+#include <array>
+
 #include "platform/random_bytes.h"
 
 namespace understudy {
@@ -13,9 +15,12 @@ constexpr uint32_t kReturned = 2;  // the owner's again, who does not know yet; 
 
 using Table = ShareTableTraits;
 
+unsigned pool_of(const ShareEntry& entry) {
+  return static_cast<PageKind>(entry.page_kind) == PageKind::kNormal ? 0 : 1;
+}
+
 std::atomic<uint64_t>& shared_pages(Ledger& ledger, const ShareEntry& entry) {
-  const bool normal = static_cast<PageKind>(entry.page_kind) == PageKind::kNormal;
-  return ledger.header().shared[entry.location_id].words[normal ? 0 : 1];
+  return ledger.header().shared[entry.location_id].words[pool_of(entry)];
 }
 
 bool is_charged(const ShareEntry& entry) {
@@ -79,7 +84,8 @@ Result<ShareToken> ShareTable::add(const ShareDescription& description) {
   entry.store = description.store;
   entry.offset = description.offset;
   entry.size = description.size;
-  entry.pages = description.charged / kNormalPage;
+  entry.usable = description.usable;
+  entry.pages = static_cast<uint32_t>(description.charged / kNormalPage);
   entry.holders.add(ledger_.own_slot());
   ++ledger_.own().holds;
   ++ledger_.own().exports;
@@ -88,8 +94,7 @@ Result<ShareToken> ShareTable::add(const ShareDescription& description) {
   if (is_charged(entry)) {
     // First counted twice, then once: never less than there is.
     shared_pages(ledger_, entry).fetch_add(entry.pages);
-    const bool normal = description.page_kind == PageKind::kNormal;
-    ledger_.own().devices[entry.location_id].words[normal ? 0 : 1].fetch_sub(entry.pages);
+    ledger_.own().devices[entry.location_id].words[pool_of(entry)].fetch_sub(entry.pages);
   }
   return ShareToken(number, secret);
 }
@@ -101,51 +106,49 @@ std::optional<ShareToken> ShareTable::token_of(uint32_t number) const {
 }
 
 Result<ShareToken> ShareTable::reopen(uint32_t number, ShareKind kind, bool open_to_all,
-                                      std::optional<uint64_t> size) {
+                                      uint64_t usable) {
   const uint64_t secret = make_secret();
   US_TRY_ASSIGN(const LedgerLock lock, ledger_.lock());
   ShareEntry& entry = ledger_.share(number);
   entry.kind = kind;
   entry.open_to_all = open_to_all ? 1 : 0;
-  if (size) entry.size = *size;
+  entry.usable = usable;
   entry.secret.store(secret);
   return ShareToken(number, secret);
 }
 
-Result<void> ShareTable::close(uint32_t number) {
+Result<void> ShareTable::close(ShareToken token) {
   US_TRY_ASSIGN(const LedgerLock lock, ledger_.lock());
-  ledger_.share(number).secret.store(0);
+  if (ShareEntry* const entry = find_entry<Table>(ledger_, token)) entry->secret.store(0);
   return {};
 }
 
-std::optional<ShareView> ShareTable::find(ShareToken token) const {
+Result<std::optional<ShareView>> ShareTable::find(ShareToken token) const {
+  US_TRY_ASSIGN(const LedgerLock lock, ledger_.lock());
   const ShareEntry* const entry = find_entry<Table>(ledger_, token);
-  if (entry == nullptr) return std::nullopt;
-  const uint16_t owner = entry->owner;
-  if (owner == ShareEntry::kNoSlot) return std::nullopt;
-  const ShareView view{.number = token.number(),
-                       .owner = ProcessTag(entry->owner_tag),
-                       .description = {.kind = entry->kind,
-                                       .open_to_all = entry->open_to_all != 0,
-                                       .read_only = entry->read_only != 0,
-                                       .page_kind = static_cast<PageKind>(entry->page_kind),
-                                       .attribute = entry->attribute,
-                                       .location = {static_cast<LocationKind>(entry->location_kind),
-                                                    entry->location_id},
-                                       .store = entry->store,
-                                       .offset = entry->offset,
-                                       .size = entry->size,
-                                       .charged = entry->pages * kNormalPage}};
-  // What was read belongs together if the secret, which is never used again, is still there.
-  if (entry->secret.load() != token.secret()) return std::nullopt;
-  return view;
+  if (entry == nullptr || entry->owner == ShareEntry::kNoSlot) return std::optional<ShareView>();
+  return std::optional(ShareView{
+      .number = token.number(),
+      .owner = ProcessTag(entry->owner_tag),
+      .description = {
+          .kind = entry->kind,
+          .open_to_all = entry->open_to_all != 0,
+          .read_only = entry->read_only != 0,
+          .page_kind = static_cast<PageKind>(entry->page_kind),
+          .attribute = entry->attribute,
+          .location = {static_cast<LocationKind>(entry->location_kind), entry->location_id},
+          .store = entry->store,
+          .offset = entry->offset,
+          .size = entry->size,
+          .usable = entry->usable,
+          .charged = entry->pages * kNormalPage}});
 }
 
 Result<bool> ShareTable::hold(ShareToken token) {
   US_TRY_ASSIGN(const LedgerLock lock, ledger_.lock());
   ShareEntry* const entry = find_entry<Table>(ledger_, token);
   if (entry == nullptr || entry->owner == ShareEntry::kNoSlot ||
-      !ledger_.is_alive(static_cast<unsigned>(entry->owner))) {
+      !ledger_.is_slot_alive(entry->owner)) {
     return false;
   }
   if (!entry->holders.has(ledger_.own_slot())) {
@@ -159,6 +162,8 @@ Result<AfterDrop> ShareTable::drop(uint32_t number) {
   US_TRY_ASSIGN(const LedgerLock lock, ledger_.lock());
   ShareEntry& entry = ledger_.share(number);
   const Change change(ledger_, lock);
+  // What its exporter no longer has nobody new can have.
+  if (entry.owner == ledger_.own_slot()) entry.secret.store(0);
   entry.holders.remove(ledger_.own_slot());
   --ledger_.own().holds;
   if (!entry.holders.empty()) return AfterDrop::kHeld;
@@ -198,39 +203,49 @@ void drop_share_holds(Ledger& ledger, unsigned slot) {
     const bool held = entry.holders.has(slot);
     const bool owned = entry.owner == slot;
     if (!held && !owned) continue;
+    // Whoever dies at this is followed by one who begins anew: the slot is cleared at the end.
+    if (state == kReturned) {
+      free_entry<Table>(ledger, number);
+      continue;
+    }
     if (owned) {
       entry.secret.store(0);
       entry.owner = ShareEntry::kNoSlot;
     }
     entry.holders.remove(slot);
-    if (state == kReturned) {
-      free_entry<Table>(ledger, number);
-    } else if (entry.holders.empty()) {
+    if (entry.holders.empty()) {
       end_share(ledger, number, slot);
     }
   }
 }
 
 void repair_shares(Ledger& ledger) {
-  for (PoolWords& device : ledger.header().shared) {
-    for (auto& word : device.words) word.store(0);
-  }
   const uint32_t slots = ledger.header().slots.load();
   for (unsigned slot = 0; slot < slots; ++slot) {
     ledger.slot(slot).holds = 0;
     ledger.slot(slot).returned.store(0);
   }
+  // Others charge meanwhile: a total is right before and after, and never in between.
+  std::array<std::array<uint64_t, kPools>, kMaxDevices> totals{};
   for (uint32_t number = 0; number < ledger.header().shares.high.load(); ++number) {
     ShareEntry& entry = ledger.share(number);
-    if (entry.live.load() == kShared) {
-      if (is_charged(entry)) shared_pages(ledger, entry).fetch_add(entry.pages);
-      for (unsigned slot = 0; slot < slots; ++slot) {
-        if (entry.holders.has(slot)) ++ledger.slot(slot).holds;
-      }
-      // Someone was about to end it.
-      if (entry.holders.empty()) end_share(ledger, number, ShareEntry::kNoSlot);
-    } else if (entry.live.load() == kReturned && entry.owner != ShareEntry::kNoSlot) {
-      ledger.slot(entry.owner).returned.fetch_add(1);
+    const bool has_owner = entry.owner != ShareEntry::kNoSlot;
+    // Someone was about to end it.
+    if (entry.live.load() == kShared && entry.holders.empty()) {
+      entry.secret.store(0);
+      entry.live.store(has_owner ? kReturned : 0);
+    }
+    if (entry.live.load() == kReturned && !has_owner) entry.live.store(0);
+    if (entry.live.load() == kReturned) ledger.slot(entry.owner).returned.fetch_add(1);
+    if (entry.live.load() != kShared) continue;
+    if (is_charged(entry)) totals[entry.location_id][pool_of(entry)] += entry.pages;
+    for (unsigned slot = 0; slot < slots; ++slot) {
+      if (entry.holders.has(slot)) ++ledger.slot(slot).holds;
+    }
+  }
+  for (unsigned device = 0; device < kMaxDevices; ++device) {
+    for (unsigned pool = 0; pool < kPools; ++pool) {
+      ledger.header().shared[device].words[pool].store(totals[device][pool]);
     }
   }
   relist_free_entries<Table>(ledger);

@@ -28,6 +28,7 @@ struct ShareDescription {
   uint16_t store = 0;
   uint64_t offset = 0;
   uint64_t size = 0;
+  uint64_t usable = 0;   // what importers may use of it, from its start
   uint64_t charged = 0;  // bytes that this process has charged for it
 };
 
@@ -52,20 +53,19 @@ class ShareTable {
   // Publishes memory of this process, which holds it from then on.
   Result<ShareToken> add(const ShareDescription& description);
   // Lets others in again, by another token.
-  Result<ShareToken> reopen(uint32_t number, ShareKind kind, bool open_to_all,
-                            std::optional<uint64_t> size = std::nullopt);
+  Result<ShareToken> reopen(uint32_t number, ShareKind kind, bool open_to_all, uint64_t usable);
   // Of a share that is open.
   std::optional<ShareToken> token_of(uint32_t number) const;
-  // Nobody new comes in from now on. By the owner.
-  Result<void> close(uint32_t number);
+  // Nobody new comes in by the token from now on. By the owner.
+  Result<void> close(ShareToken token);
 
-  std::optional<ShareView> find(ShareToken token) const;
+  Result<std::optional<ShareView>> find(ShareToken token) const;
   // This process holds it from now on, unless it was closed meanwhile.
   Result<bool> hold(ShareToken token);
   Result<AfterDrop> drop(uint32_t number);
 
-  // Whether memory of this process came back from others, and which.
-  bool has_returns() const { return ledger_.own().returned.load() != 0; }
+  // How much memory of this process came back from others, and which it is.
+  const std::atomic<uint32_t>& returns() const { return ledger_.own().returned; }
   Result<std::vector<uint32_t>> take_returns();
 
   // Parts of the stores of a process that are held by anyone.

@@ -43,7 +43,7 @@ Result<ShareToken> SharedEvents::add() {
 Result<bool> SharedEvents::hold(ShareToken token) {
   US_TRY_ASSIGN(const LedgerLock lock, ledger_.lock());
   SharedEvent* const event = find_entry<Table>(ledger_, token);
-  if (event == nullptr || !ledger_.is_alive(static_cast<unsigned>(event->owner))) {
+  if (event == nullptr || !ledger_.is_slot_alive(event->owner)) {
     return false;
   }
   if (!event->holders.has(ledger_.own_slot())) {
@@ -64,12 +64,22 @@ void SharedEvents::drop(uint32_t number) {
 
 void SharedEvents::close(uint32_t number) { ledger_.event(number).secret.store(0); }
 
-Result<uint64_t> SharedEvents::record(uint32_t number) {
+Result<uint64_t> SharedEvents::record(uint32_t number, uint64_t stream) {
   US_TRY_ASSIGN(const LedgerLock lock, ledger_.lock());
   SharedEvent& event = ledger_.event(number);
   const uint64_t record = event.latest.load() + 1;
   SharedEvent::Record& place = place_of(event, record);
+  // A later record of the same stream stands for the earlier one; one of another stream does not.
+  const bool is_pending = place.word.load() != 0 && (place.word.load() & kReachedBit) == 0;
+  const ProcessTag process(place.process.load());
+  if (is_pending && (process != ledger_.own_tag() || place.stream.load() != stream) &&
+      ledger_.is_alive(process)) {
+    return Error::format(ErrorCode::kOutOfEvents,
+                         "the event was recorded %u times since by streams that did not get there",
+                         SharedEvent::kRecords);
+  }
   place.process.store(ledger_.own_tag().word());
+  place.stream.store(stream);
   place.word.store(record << 1);
   event.latest.store(record);
   return record;
@@ -87,8 +97,8 @@ uint64_t SharedEvents::latest(uint32_t number) const { return ledger_.event(numb
 RecordState SharedEvents::state(uint32_t number, uint64_t record) const {
   if (record == 0) return RecordState::kNone;
   SharedEvent::Record& place = place_of(ledger_.event(number), record);
-  const uint32_t process = place.process.load();
-  // A later record at the same place stands for this one.
+  const uint64_t process = place.process.load();
+  // A later record at the same place is of the same stream, or this one was over.
   if ((place.word.load() & kReachedBit) != 0) return RecordState::kReached;
   if (ledger_.is_alive(ProcessTag(process)) || place.process.load() != process) {
     return RecordState::kPending;

@@ -34,8 +34,9 @@ class SharedEvents {
   // Nobody new can hold it from now on. By its maker.
   void close(uint32_t number);
 
-  // A record that will be reached later. Its number, which grows by one each time.
-  Result<uint64_t> record(uint32_t number);
+  // A record that a stream of this process will reach later. Its number, which grows by one each
+  // time. Refused if a record of another stream has the place that it would take.
+  Result<uint64_t> record(uint32_t number, uint64_t stream);
   void reach(uint32_t number, uint64_t record);
   uint64_t latest(uint32_t number) const;
   RecordState state(uint32_t number, uint64_t record) const;

@@ -16,6 +16,16 @@ VirtualRange granules_of(VirtualRange usable) {
   return {base, *align_up(usable.end(), kGranule) - base};
 }
 
+// The CPU sees all of an own block, but of a granule that another process exported a part of only
+// that part, where the pages of the store are small enough.
+Extent pages_to_show(const Block& block, const UsablePart& part) {
+  const bool has_small_pages = block.extent.store->kind() == platform::FileKind::kShared;
+  if (!block.is_imported() || !has_small_pages) return block.extent;
+  const uint64_t begin = align_down(part.offset, kNormalPage);
+  const uint64_t end = *align_up(part.offset + part.size, kNormalPage);
+  return {block.extent.store, block.extent.offset + begin, end - begin};
+}
+
 }  // namespace
 
 Result<void> AddressSpace::place_allocation(const Arena& place, Block& block,
@@ -36,8 +46,9 @@ Result<void> AddressSpace::place_allocation(const Arena& place, Block& block,
 
   MutexLock lock(place.reservation->mutex);
   if (window) {
+    const Extent shown = pages_to_show(block, part);
     US_TRY(place_window_locked(
-        *place.reservation, place.range.base, block.extent,
+        *place.reservation, place.range.base + (shown.offset - block.extent.offset), shown,
         part.read_only ? platform::CpuAccess::kRead : platform::CpuAccess::kReadWrite));
   }
   undo.dismiss();

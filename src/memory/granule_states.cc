@@ -19,7 +19,7 @@ GranuleStates::GranuleStates(platform::MemoryFile file, platform::SharedMapping 
     : file_(std::move(file)),
       mapping_(std::move(mapping)),
       ledger_(ledger),
-      own_(ledger != nullptr ? ledger->own_tag().word() : 1) {}
+      own_(ledger != nullptr ? ShortProcessTag(ledger->own_tag()).word() : 1) {}
 
 Result<GranuleStates> GranuleStates::make(const char* name, uint64_t granules,
                                           const Ledger* ledger) {
@@ -37,7 +37,7 @@ Result<GranuleStates> GranuleStates::attach(platform::MemoryFile file, uint64_t 
 
 bool GranuleStates::is_abandoned(uint32_t word) const {
   return state_of(word) == GranuleState::kWarming && !is_own_word(word) && ledger_ != nullptr &&
-         !ledger_->is_alive(ProcessTag(word >> kProcessShift));
+         !ledger_->is_alive(ShortProcessTag(word >> kProcessShift));
 }
 
 bool GranuleStates::claim(uint64_t granule) {

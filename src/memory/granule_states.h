@@ -49,7 +49,7 @@ class GranuleStates {
   // The state, whether someone sleeps on it, and the process.
   static constexpr uint32_t kWaited = 8;
   static constexpr unsigned kProcessShift = 4;
-  static_assert(kProcessShift + ProcessTag::kBits <= 32);
+  static_assert(kProcessShift + ShortProcessTag::kBits <= 32);
 
   GranuleStates(platform::MemoryFile file, platform::SharedMapping mapping, const Ledger* ledger);
   static constexpr GranuleState state_of(uint32_t word) {

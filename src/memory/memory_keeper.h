@@ -3,6 +3,9 @@
 // Who knows what processes share. Memory asks before it uses an extent again that others may have.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
+
 #include "base/virtual_range.h"
 #include "memory/block.h"
 
@@ -10,18 +13,28 @@ namespace understudy {
 
 class MemoryKeeper {
  public:
-  // The program has no handle of an exported block any more, but it is still mapped.
+  // Memory of this process that others gave back since it was last reaped.
+  explicit MemoryKeeper(const std::atomic<uint32_t>& returns) : returns_(returns) {}
+
+  void reap_if_any() {
+    if (returns_.load(std::memory_order_relaxed) != 0) [[unlikely]]
+      reap();
+  }
+  virtual void reap() = 0;
+
+  // Nobody new may have an exported block: the program has no handle of it any more.
   virtual void close(Block& block) = 0;
-  // Nothing of this process refers to an exported block any more. True: its memory is no longer
-  // shared, and this process's to use again. False: keep() is called when no reader is left either.
-  virtual bool leave(Block& block) = 0;
-  // Takes over the extent of a block that was left while others have it, or that was imported.
+  // Takes over the extent of a block that was exported or imported, when nothing of this process
+  // refers to it any more, no reader either.
   virtual void keep(const Block& block) = 0;
-  // The same two for a small allocation at an address: it was freed.
+  // A small allocation that was exported is freed. True: its memory is this process's alone again.
   virtual bool leave_slot(VirtualAddress address) = 0;
 
  protected:
   ~MemoryKeeper() = default;
+
+ private:
+  const std::atomic<uint32_t>& returns_;
 };
 
 }  // namespace understudy

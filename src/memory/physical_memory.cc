@@ -98,6 +98,7 @@ Result<Block*> PhysicalMemory::create_mapped(const BlockTraits& traits, uint64_t
 
 Result<Block*> PhysicalMemory::make_block(const BlockTraits& traits, uint64_t size,
                                           uint64_t charged, const BlockState& references) {
+  if (keeper_ != nullptr) keeper_->reap_if_any();
   US_TRY(charge(traits, charged));
   ScopeExit undo_charge([&] { credit(traits, charged); });
   US_TRY_ASSIGN(const Extent extent, storages_.take(traits.location, size, traits.page_kind()));
@@ -175,8 +176,20 @@ bool PhysicalMemory::update(Block& block, uint32_t generation, Change change) {
 Result<void> PhysicalMemory::free(BlockHandle handle) {
   US_TRY_ASSIGN(Block* const block, find(handle));
   if (block->share.load(std::memory_order_acquire) != 0) return free_shared(handle);
-  if (!drop_handle(*block, HandleParts::split(handle).generation)) return unknown_handle(handle);
+  const uint32_t generation = HandleParts::split(handle).generation;
+  if (!drop_handle(*block, generation)) return unknown_handle(handle);
+  // Another thread may have exported it just now, and not have seen that this was the last handle.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (block->share.load(std::memory_order_relaxed) != 0 &&
+      count_mapping(*block, generation, OwnedBy::kAnyone) == Counted::kYes) {
+    close_if_last(*block);
+    drop_mapping(*block);
+  }
   return {};
+}
+
+void PhysicalMemory::close_if_last(Block& block) {
+  if (block.shared().sharing == BlockSharing::kOpen && !has_handle(block)) keeper_->close(block);
 }
 
 bool PhysicalMemory::drop_handle(Block& block, uint32_t generation) {
@@ -191,9 +204,7 @@ Result<void> PhysicalMemory::free_shared(BlockHandle handle) {
   // A reference for the time of the call, so that it is the same block that is closed.
   US_TRY_ASSIGN(Block* const block, add_mapping_reference(handle, OwnedBy::kUser));
   const bool freed = drop_handle(*block, HandleParts::split(handle).generation);
-  if (freed && block->shared().sharing == BlockSharing::kOpen && !has_handle(*block)) {
-    keeper_->close(*block);
-  }
+  if (freed) close_if_last(*block);
   drop_mapping(*block);
   if (!freed) return unknown_handle(handle);
   return {};
@@ -288,12 +299,9 @@ void PhysicalMemory::end(Block& block) {
     default:
       // Its charge is the share's by now.
       if (block.traits.location.on_device()) capacity_.note_share_ended(block.charge());
-      if (keeper_->leave(block)) {
-        block.share.store(0, std::memory_order_release);
-      } else {
-        block.share.store(BlockShare{BlockSharing::kLeft, block.shared().number}.pack(),
-                          std::memory_order_release);
-      }
+      keeper_->close(block);
+      block.share.store(BlockShare{BlockSharing::kLeft, block.shared().number}.pack(),
+                        std::memory_order_release);
   }
   drop_storage(block);
 }

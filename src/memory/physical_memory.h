@@ -87,6 +87,8 @@ class PhysicalMemory {
   Error unknown_handle(BlockHandle handle) const;
   bool drop_handle(Block& block, uint32_t generation);
   Result<void> free_shared(BlockHandle handle);
+  // The caller has a reference.
+  void close_if_last(Block& block);
   Result<Block*> enter_block(const BlockTraits& traits, const Extent& extent,
                              uint64_t charged_pages, const BlockShare& share,
                              const BlockState& references);

@@ -43,7 +43,8 @@ void unlock_byte(int file, uint64_t byte) {
 
 bool is_locked_by_other(int file, uint64_t byte, uint64_t count) {
   struct flock lock = on_bytes(F_WRLCK, byte, count);
-  return fcntl(file, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+  // Where it cannot be told, nobody is taken for dead.
+  return fcntl(file, F_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
 }
 
 }  // namespace understudy::platform

@@ -23,7 +23,7 @@ struct Registered {
   std::atomic<dev_t> device{0};
   std::atomic<ino_t> inode{0};
 };
-std::array<Registered, 256> places;
+std::array<Registered, 1024> places;
 
 // A number that was closed and opened for something else is not ours any more.
 bool is_still_ours(const Registered& place, int descriptor) {

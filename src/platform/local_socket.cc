@@ -50,11 +50,11 @@ struct ControlBuffer {
 
 }  // namespace
 
-Result<UniqueFd> listen_at(const PrivateDirectory& directory, const char* name) {
+Result<UnsharedFd> listen_at(const PrivateDirectory& directory, const char* name) {
   int number = planned_fault(SystemCall::kConnect);
-  UniqueFd socket;
+  UnsharedFd socket;
   if (number == 0) {
-    socket = UniqueFd(::socket(AF_UNIX, kSocketType, 0));
+    socket = UnsharedFd(UniqueFd(::socket(AF_UNIX, kSocketType, 0)));
     if (!socket.valid()) number = errno;
   }
   if (number == 0) {
@@ -69,18 +69,22 @@ Result<UniqueFd> listen_at(const PrivateDirectory& directory, const char* name) 
   return socket;
 }
 
-UniqueFd accept_from(int listener) {
-  return UniqueFd(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+Result<UnsharedFd> accept_from(int listener) {
+  UnsharedFd guest(UniqueFd(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)));
+  if (guest.valid() ||
+      (errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM)) {
+    return guest;
+  }
+  return Error::system(ErrorCode::kOutOfResources, errno,
+                       "the host has no descriptor for another connection (errno %d)", errno);
 }
 
-bool lacks_descriptors() { return !UniqueFd(eventfd(0, EFD_CLOEXEC)).valid(); }
-
-Result<UniqueFd> connect_to(const PrivateDirectory& directory, const char* name,
-                            Deadline deadline) {
+Result<UnsharedFd> connect_to(const PrivateDirectory& directory, const char* name,
+                              Deadline deadline) {
   int number = planned_fault(SystemCall::kConnect);
-  UniqueFd socket;
+  UnsharedFd socket;
   if (number == 0) {
-    socket = UniqueFd(::socket(AF_UNIX, kSocketType, 0));
+    socket = UnsharedFd(UniqueFd(::socket(AF_UNIX, kSocketType, 0)));
     if (!socket.valid()) number = errno;
   }
   const sockaddr_un address = address_of(directory, name);
@@ -158,14 +162,17 @@ Received receive_message(int socket, Message& wanted) {
                                                                   : Received::kMalformed;
 }
 
-std::optional<SocketPeer> peer_of(int socket) {
+Result<SocketPeer> peer_of(int socket) {
   ucred credentials = {};
   socklen_t length = sizeof credentials;
-  if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &length) != 0) return std::nullopt;
+  if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &length) != 0) {
+    return Error::system(ErrorCode::kConnection, errno, "nobody is at the other end (errno %d)",
+                         errno);
+  }
   // A number that was given to another process since then is found out by whoever compares: the
   // later process was not there when it could have been named.
-  return SocketPeer{credentials.uid,
-                    identity_of_process(credentials.pid).value_or(ProcessIdentity{})};
+  US_TRY_ASSIGN(const std::optional<ProcessIdentity> process, identity_of_process(credentials.pid));
+  return SocketPeer{credentials.uid, process.value_or(ProcessIdentity{})};
 }
 
 bool is_own_user(uint32_t user) { return user == geteuid(); }
@@ -181,13 +188,14 @@ void wait_for_any(std::span<Watched> watched, Deadline deadline) {
   }
   if (poll(polled.data(), polled.size(), limit) < 0) {
     for (Watched& each : watched) each.ready = false;
+    nap();  // more than it may wait for: look again soon, but not without end
     return;
   }
   for (size_t i = 0; i < watched.size(); ++i) watched[i].ready = polled[i].revents != 0;
 }
 
 Result<WakeSignal> WakeSignal::make() {
-  UniqueFd descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  UnsharedFd descriptor(UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)));
   if (!descriptor.valid()) {
     return Error::system(ErrorCode::kOutOfResources, errno, "the host cannot make an eventfd");
   }

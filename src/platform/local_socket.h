@@ -15,6 +15,7 @@
 #include "platform/private_directory.h"
 #include "platform/process_identity.h"
 #include "platform/unique_fd.h"
+#include "platform/unshared_fd.h"
 
 namespace understudy::platform {
 
@@ -33,13 +34,12 @@ enum class Received : uint8_t {
 };
 
 // Replaces whatever has that name.
-Result<UniqueFd> listen_at(const PrivateDirectory& directory, const char* name);
-// Not valid if nobody wants in, or there is no descriptor for it.
-UniqueFd accept_from(int listener);
-// Whether this process has as many descriptors as it may.
-bool lacks_descriptors();
+Result<UnsharedFd> listen_at(const PrivateDirectory& directory, const char* name);
+// Not valid if nobody wants in. Fails if there is no descriptor for whoever does.
+Result<UnsharedFd> accept_from(int listener);
 // Fails at once if nobody listens there any more.
-Result<UniqueFd> connect_to(const PrivateDirectory& directory, const char* name, Deadline deadline);
+Result<UnsharedFd> connect_to(const PrivateDirectory& directory, const char* name,
+                              Deadline deadline);
 
 // False if the other side is gone or does not read.
 bool send_message(int socket, std::span<const std::byte> bytes,
@@ -52,7 +52,7 @@ struct SocketPeer {
   ProcessIdentity process;  // as seen from here; id 0 if it cannot be
 };
 // Who is at the other end: the process that connected.
-std::optional<SocketPeer> peer_of(int socket);
+Result<SocketPeer> peer_of(int socket);
 bool is_own_user(uint32_t user);
 
 // Something to wait for: a descriptor with something to read, or hung up.
@@ -72,8 +72,8 @@ class WakeSignal {
   void clear() const;
 
  private:
-  explicit WakeSignal(UniqueFd descriptor) : descriptor_(std::move(descriptor)) {}
-  UniqueFd descriptor_;
+  explicit WakeSignal(UnsharedFd descriptor) : descriptor_(std::move(descriptor)) {}
+  UnsharedFd descriptor_;
 };
 
 }  // namespace understudy::platform

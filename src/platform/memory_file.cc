@@ -71,7 +71,7 @@ MemoryFile MemoryFile::adopt(UniqueFd descriptor, FileKind kind, uint64_t size) 
   return MemoryFile(std::move(descriptor), kind, size);
 }
 
-FileIdentity MemoryFile::identity_of(int descriptor) {
+FileIdentity identity_of_file(int descriptor) {
   struct stat status;
   if (fstat(descriptor, &status) != 0) return {};
   return {status.st_dev, status.st_ino};
@@ -88,7 +88,7 @@ Result<MemoryFile> MemoryFile::open_of_process(int32_t process, int descriptor,
     file = UniqueFd(open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK));
     if (!file.valid()) number = errno;
   }
-  if (number == 0 && identity_of(file.get()) != identity) number = ESTALE;
+  if (number == 0 && identity_of_file(file.get()) != identity) number = ESTALE;
   if (number != 0) {
     return Error::system(ErrorCode::kConnection, number, "%s cannot be opened (errno %d)",
                          path.c_str(), number);

@@ -24,6 +24,8 @@ struct FileIdentity {
   friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
 };
 
+FileIdentity identity_of_file(int descriptor);
+
 class MemoryFile {
  public:
   // Fails also if the size is past RLIMIT_FSIZE, which the kernel would answer with SIGXFSZ.
@@ -43,7 +45,7 @@ class MemoryFile {
   int descriptor() const { return descriptor_.get(); }
   FileKind kind() const { return kind_; }
   uint64_t size() const { return size_; }
-  FileIdentity identity() const { return identity_of(descriptor_.get()); }
+  FileIdentity identity() const { return identity_of_file(descriptor_.get()); }
 
   // Makes pages for a range. On failure some pages of the range may have been made.
   Result<void> allocate(uint64_t offset, uint64_t size);
@@ -54,8 +56,6 @@ class MemoryFile {
   Result<void> set_aside(uint64_t offset, uint64_t size);
 
  private:
-  static FileIdentity identity_of(int descriptor);
-
   MemoryFile(UniqueFd descriptor, FileKind kind, uint64_t size)
       : descriptor_(std::move(descriptor)), kind_(kind), size_(size) {}
 

@@ -31,7 +31,9 @@ std::string default_server_directory() {
   return "/dev/shm/understudy-" + std::to_string(geteuid());
 }
 
-Result<PrivateDirectory> PrivateDirectory::open_or_make(const std::string& path) {
+Result<PrivateDirectory> PrivateDirectory::open_or_make(const std::string& wanted) {
+  // With a slash behind it, a link would be followed.
+  const std::string path = wanted.substr(0, wanted.find_last_not_of('/') + 1);
   int number = planned_fault(SystemCall::kOpenFile);
   if (number == 0 && mkdir(path.c_str(), S_IRWXU) != 0 && errno == ENOENT) {
     std::error_code ignored;  // what is wrong shows when it is opened

@@ -16,7 +16,7 @@ class PrivateDirectory {
  public:
   // Makes the directory if it is not there. Refuses links, and directories that others own or may
   // look into.
-  static Result<PrivateDirectory> open_or_make(const std::string& path);
+  static Result<PrivateDirectory> open_or_make(const std::string& wanted);
   PrivateDirectory(PrivateDirectory&&) = default;
   PrivateDirectory& operator=(PrivateDirectory&&) = delete;
   ~PrivateDirectory();

@@ -7,6 +7,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cinttypes>
 #include <cstdio>
 #include <string>
@@ -18,11 +19,6 @@ namespace understudy::platform {
 namespace {
 
 constexpr auto kProcessFileSystem = 0x50494446;  // PIDFS_MAGIC
-
-bool has_ended(int process) {
-  pollfd ended{process, POLLIN, 0};
-  return poll(&ended, 1, 0) != 0;
-}
 
 // In ticks of the clock since the machine started.
 std::optional<uint64_t> start_time(int32_t id) {
@@ -40,30 +36,42 @@ std::optional<uint64_t> start_time(int32_t id) {
 
 }  // namespace
 
+bool has_ended(int process) {
+  pollfd ended{process, POLLIN, 0};
+  return poll(&ended, 1, 0) != 0;
+}
+
 UniqueFd open_process(int32_t id) {
   if (id <= 0) return UniqueFd();
   return UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, id, 0)));
 }
 
-std::optional<ProcessIdentity> identity_of_process(int32_t id) {
+Result<std::optional<ProcessIdentity>> identity_of_process(int32_t id) {
+  const auto nobody = std::optional<ProcessIdentity>();
   const UniqueFd process = open_process(id);
-  if (!process.valid()) return std::nullopt;
+  if (!process.valid()) {
+    if (id <= 0 || (errno != EMFILE && errno != ENFILE && errno != ENOMEM)) return nobody;
+    return Error::system(ErrorCode::kOutOfResources, errno,
+                         "the host has no descriptor to look at process %d (errno %d)", id, errno);
+  }
   struct statfs file_system;
   struct stat status;
   if (fstatfs(process.get(), &file_system) == 0 && file_system.f_type == kProcessFileSystem &&
       fstat(process.get(), &status) == 0) {
-    if (has_ended(process.get())) return std::nullopt;
-    return ProcessIdentity{id, status.st_ino};
+    if (has_ended(process.get())) return nobody;
+    return std::optional(ProcessIdentity{id, status.st_ino});
   }
   const std::optional<uint64_t> started = start_time(id);
   // The number may have changed hands while it was read.
-  if (!started || has_ended(process.get())) return std::nullopt;
-  return ProcessIdentity{id, *started};
+  if (!started || has_ended(process.get())) return nobody;
+  return std::optional(ProcessIdentity{id, *started});
 }
 
 ProcessIdentity own_identity() {
   const int32_t id = getpid();
-  return identity_of_process(id).value_or(ProcessIdentity{id, 0});
+  const Result<std::optional<ProcessIdentity>> identity = identity_of_process(id);
+  if (identity.ok() && identity.value()) return *identity.value();
+  return {id, 0};
 }
 
 }  // namespace understudy::platform

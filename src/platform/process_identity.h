@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "base/result.h"
 #include "platform/unique_fd.h"
 
 namespace understudy::platform {
@@ -19,11 +20,13 @@ struct ProcessIdentity {
   friend bool operator==(const ProcessIdentity&, const ProcessIdentity&) = default;
 };
 
-// Nothing if there is no such process. Numbers of threads are no processes.
-std::optional<ProcessIdentity> identity_of_process(int32_t id);
+// Nothing if there is no such process. Numbers of threads are no processes. Fails if it cannot be
+// told.
+Result<std::optional<ProcessIdentity>> identity_of_process(int32_t id);
 ProcessIdentity own_identity();
 
 // A descriptor that becomes readable when the process ends. Not valid if there is none such.
 UniqueFd open_process(int32_t id);
+bool has_ended(int process);
 
 }  // namespace understudy::platform

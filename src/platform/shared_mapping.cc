@@ -49,11 +49,19 @@ SharedMapping::~SharedMapping() {
   if (data_ != nullptr) munmap(data_, size_);
 }
 
+namespace {
+
+// Past this limit the kernel would answer with a signal.
+bool is_past_limit(uint64_t size) {
+  rlimit limit;
+  return getrlimit(RLIMIT_FSIZE, &limit) == 0 && size > limit.rlim_cur;
+}
+
+}  // namespace
+
 Result<void> resize_file(int file, uint64_t size) {
   int number = planned_fault(SystemCall::kResizeFile);
-  // Past this limit the kernel would answer with a signal.
-  rlimit limit;
-  if (number == 0 && getrlimit(RLIMIT_FSIZE, &limit) == 0 && size > limit.rlim_cur) number = EFBIG;
+  if (number == 0 && is_past_limit(size)) number = EFBIG;
   if (number == 0 && ftruncate(file, static_cast<off_t>(size)) != 0) number = errno;
   if (number == 0) return {};
   return Error::system(ErrorCode::kOutOfResources, number,
@@ -68,8 +76,11 @@ uint64_t file_size(int file) {
 
 Result<void> back_file(int file, uint64_t offset, uint64_t size) {
   int number = planned_fault(SystemCall::kCommit);
+  if (number == 0 && is_past_limit(offset + size)) number = EFBIG;
   if (number == 0) {
-    number = posix_fallocate(file, static_cast<off_t>(offset), static_cast<off_t>(size));
+    do {
+      number = posix_fallocate(file, static_cast<off_t>(offset), static_cast<off_t>(size));
+    } while (number == EINTR);
   }
   if (number == 0) return {};
   return Error::system(ErrorCode::kOutOfResources, number,

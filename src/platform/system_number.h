@@ -12,4 +12,7 @@ bool means_occupied(const Error& error);
 // This kernel or this process can never do it.
 bool means_impossible(const Error& error);
 
+// Nobody listens there, or no longer.
+bool means_nobody_there(const Error& error);
+
 }  // namespace understudy::platform

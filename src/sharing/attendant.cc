@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <new>
 
+#include "base/pause.h"
 #include "platform/futex.h"
 #include "platform/host_facts.h"
 #include "platform/thread.h"
@@ -12,7 +14,7 @@ namespace understudy {
 
 namespace {
 
-constexpr size_t kMostGuests = 64;
+constexpr size_t kMostGuests = 256;
 constexpr std::chrono::seconds kGuestTime(5);
 constexpr std::chrono::milliseconds kLookTime(500);  // where nobody tells us of an end
 constexpr std::chrono::milliseconds kClosedTime(20);
@@ -40,6 +42,7 @@ Attendant::~Attendant() {
     if (started_) wake_->raise();
   }
   while (running_.load() != 0) platform::sleep_on(running_, 1, kNever);
+  if (socket_file.directory.load() == ledger_.directory()) socket_file.directory.store(nullptr);
 }
 
 Result<void> Attendant::start_locked() {
@@ -74,10 +77,17 @@ Result<void> Attendant::listen() {
   return {};
 }
 
-Result<void> Attendant::watch(ProcessTag process, int32_t id) {
+Result<void> Attendant::watch(ProcessTag process, const platform::ProcessIdentity& identity) {
   MutexLock lock(mutex_);
   US_TRY(start_locked());
-  watched_.push_back({process, platform::open_process(id)});
+  // In another namespace the number may mean another process, or none.
+  const Result<std::optional<platform::ProcessIdentity>> found =
+      platform::identity_of_process(identity.id);
+  platform::UnsharedFd descriptor;
+  if (found.ok() && found.value() == identity) {
+    descriptor = platform::UnsharedFd(platform::open_process(identity.id));
+  }
+  watched_.push_back({process, std::move(descriptor)});
   wake_->raise();
   return {};
 }
@@ -94,9 +104,13 @@ void Attendant::run() {
       MutexLock lock(mutex_);
       if (ends_) break;
     }
-    admit_guests();
-    serve_guests();
-    look_after_watched();
+    try {
+      admit_guests();
+      serve_guests();
+      look_after_watched();
+    } catch (const std::bad_alloc&) {
+      nap();  // whoever asked asks again, or gives up
+    }
   }
   guests_.clear();
   // Whoever waits for this may end the attendant at once: the last thing that is done with it.
@@ -132,14 +146,8 @@ void Attendant::wait() {
 void Attendant::admit_guests() {
   closed_.reset();
   while (true) {
-    platform::UniqueFd socket;
-    {
-      MutexLock lock(mutex_);
-      if (!listener_.valid()) return;
-      socket = platform::accept_from(listener_.get());
-    }
-    if (!socket.valid()) {
-      if (!platform::lacks_descriptors()) return;
+    Result<platform::UnsharedFd> accepted = accept();
+    if (!accepted.ok()) {
       // One guest less is the way out, if there is one.
       if (guests_.empty()) {
         closed_ = Clock::now() + kClosedTime;
@@ -148,9 +156,18 @@ void Attendant::admit_guests() {
       guests_.erase(guests_.begin());
       continue;
     }
+    if (!accepted.value().valid()) return;
+    Guest guest{std::move(accepted.value()), Clock::now() + kGuestTime};
+    if (serve(guest)) continue;
     if (guests_.size() == kMostGuests) guests_.erase(guests_.begin());
-    guests_.push_back({std::move(socket), Clock::now() + kGuestTime});
+    guests_.push_back(std::move(guest));
   }
+}
+
+Result<platform::UnsharedFd> Attendant::accept() {
+  MutexLock lock(mutex_);
+  if (!listener_.valid()) return platform::UnsharedFd();
+  return platform::accept_from(listener_.get());
 }
 
 void Attendant::serve_guests() {
@@ -170,12 +187,15 @@ bool Attendant::serve(const Guest& guest) {
     case platform::Received::kMalformed:
       return true;
   }
-  const std::optional<platform::SocketPeer> peer = platform::peer_of(guest.socket.get());
-  if (request.protocol != kShareProtocol || !peer || !platform::is_own_user(peer->user)) {
-    return true;
-  }
+  if (request.protocol != kShareProtocol) return true;
   ShareAnswer answer;
-  const std::vector<int> descriptors = client_.answer(request, *peer, answer);
+  std::vector<int> descriptors;
+  if (const Result<platform::SocketPeer> peer = platform::peer_of(guest.socket.get()); peer.ok()) {
+    if (!platform::is_own_user(peer.value().user)) return true;
+    descriptors = client_.answer(request, peer.value(), answer);
+  } else {
+    answer.verdict = ShareVerdict::kBusy;
+  }
   if (!platform::send_message(guest.socket.get(), bytes_of(answer), descriptors)) {
     answer = {.verdict = ShareVerdict::kBusy, .store = {}};
     (void)platform::send_message(guest.socket.get(), bytes_of(answer));
@@ -187,8 +207,13 @@ void Attendant::look_after_watched() {
   std::vector<ProcessTag> ended;
   {
     MutexLock lock(mutex_);
-    for (const Watch& each : watched_) {
-      if (!ledger_.is_alive(each.process)) ended.push_back(each.process);
+    for (Watch& each : watched_) {
+      if (!ledger_.is_alive(each.process)) {
+        ended.push_back(each.process);
+      } else if (each.descriptor.valid() && platform::has_ended(each.descriptor.get())) {
+        // In another namespace the number means another process.
+        each.descriptor = {};
+      }
     }
   }
   for (const ProcessTag process : ended) {

@@ -41,17 +41,17 @@ class Attendant {
   // From now on others can connect to this process.
   Result<void> listen();
   // note_end() is called when the process has ended.
-  Result<void> watch(ProcessTag process, int32_t id);
+  Result<void> watch(ProcessTag process, const platform::ProcessIdentity& identity);
   void forget(ProcessTag process);
 
  private:
   struct Guest {
-    platform::UniqueFd socket;
+    platform::UnsharedFd socket;
     Deadline deadline;
   };
   struct Watch {
     ProcessTag process;
-    platform::UniqueFd descriptor;  // not valid: look from time to time
+    platform::UnsharedFd descriptor;  // not valid: look from time to time
   };
 
   Result<void> start_locked() US_REQUIRES(mutex_);
@@ -59,6 +59,7 @@ class Attendant {
   // Until something happens.
   void wait();
   void admit_guests();
+  Result<platform::UnsharedFd> accept();
   void serve_guests();
   // True: the guest has what it came for, or never will.
   bool serve(const Guest& guest);
@@ -72,7 +73,7 @@ class Attendant {
   Mutex mutex_{LockRank::kAttendant};
   bool started_ US_GUARDED_BY(mutex_) = false;
   bool ends_ US_GUARDED_BY(mutex_) = false;
-  platform::UniqueFd listener_ US_GUARDED_BY(mutex_);
+  platform::UnsharedFd listener_ US_GUARDED_BY(mutex_);
   std::vector<Watch> watched_ US_GUARDED_BY(mutex_);
   std::optional<platform::WakeSignal> wake_;  // constant once started
   std::atomic<uint32_t> running_{0};          // to sleep on until the thread has ended

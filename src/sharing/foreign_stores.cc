@@ -75,6 +75,19 @@ bool ForeignStores::close(const StoreName& name, const Extent& extent) {
   return true;
 }
 
+bool ForeignStores::detach_unused(const StoreName& name) {
+  MutexLock lock(mutex_);
+  return stores_.remove_if(
+             [&](const Attached& each) { return each.name == name && each.shown.empty(); }) > 0;
+}
+
+void ForeignStores::discard_extent(const StoreName& name, const Extent& extent) {
+  MutexLock lock(mutex_);
+  if (Attached* const attached = find_locked(name)) {
+    attached->store->chill(extent.offset, extent.size);
+  }
+}
+
 void ForeignStores::discard(const StoreName& name, const std::vector<Held>& held) {
   MutexLock lock(mutex_);
   const Attached* const attached = find_locked(name);

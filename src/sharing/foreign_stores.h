@@ -51,6 +51,10 @@ class ForeignStores {
     uint64_t size;
   };
   void discard(const StoreName& name, const std::vector<Held>& held);
+  // The same for an extent that nobody holds.
+  void discard_extent(const StoreName& name, const Extent& extent);
+  // Detaches it if nothing of it is open. True then.
+  bool detach_unused(const StoreName& name);
   bool has_any(ProcessTag owner) const;
   std::vector<uint16_t> numbers_of(ProcessTag owner) const;
 

@@ -39,7 +39,12 @@ Result<void> IpcKeys::close(std::string_view key) {
     }
   }
   if (oldest == 0) return sharing_.close_export(token, ShareKind::kKey);
-  return allocations_.end_import(oldest);
+  Result<void> ended = allocations_.end_import(oldest);
+  if (!ended.ok()) {
+    MutexLock lock(mutex_);
+    imports_[token.word()].push_front(oldest);
+  }
+  return ended;
 }
 
 }  // namespace understudy

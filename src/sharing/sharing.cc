@@ -13,7 +13,8 @@ namespace understudy {
 
 Sharing::Sharing(Ledger& ledger, Capacity& capacity, StorageSet& storages, PhysicalMemory& physical,
                  DeviceMemory& allocations)
-    : ledger_(ledger),
+    : MemoryKeeper(ledger.own().returned),
+      ledger_(ledger),
       capacity_(capacity),
       storages_(storages),
       physical_(physical),
@@ -36,7 +37,7 @@ Error Sharing::unknown_share() const {
 }
 
 Result<ShareView> Sharing::find(ShareToken token, ShareKind kind) const {
-  const std::optional<ShareView> view = table_.find(token);
+  US_TRY_ASSIGN(const std::optional<ShareView> view, table_.find(token));
   if (!view) return unknown_share();
   if (view->description.kind != kind) {
     return Error::format(ErrorCode::kRefused, "the memory was exported as another kind of handle");
@@ -97,7 +98,8 @@ ShareDescription describe(const Block& block, ShareKind kind, bool open_to_all) 
           .page_kind = block.traits.page_kind(),
           .attribute = static_cast<uint8_t>(block.traits.attribute),
           .location = block.traits.location,
-          .size = block.extent.size};
+          .size = block.extent.size,
+          .usable = block.extent.size};
 }
 
 }  // namespace
@@ -106,17 +108,19 @@ Result<ShareToken> Sharing::export_block(BlockHandle handle, ShareKind kind, boo
   reap();
   US_TRY_ASSIGN(Block* const block, physical_.add_mapping(handle));
   ScopeExit drop([&] { physical_.drop_mapping(*block); });
+  MutexLock lock(mutex_);
   US_TRY_ASSIGN(const BlockShare before, begin_export(*block));
   ScopeExit undo([&] { block->share.store(before.pack()); });
   Result<ShareToken> token =
       before.sharing == BlockSharing::kClosed
-          ? table_.reopen(before.number, kind, open_to_all)
+          ? table_.reopen(before.number, kind, open_to_all, block->extent.size)
           : publish(describe(*block, kind, open_to_all), block->extent, block->charge());
   if (!token.ok()) return token;
   undo.dismiss();
   block->share.store(BlockShare{BlockSharing::kOpen, token.value().number()}.pack());
   // Another thread freed the last handle meanwhile.
-  if (!PhysicalMemory::has_handle(*block)) close(*block);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (!PhysicalMemory::has_handle(*block)) close_locked(*block);
   return token;
 }
 
@@ -138,16 +142,15 @@ Result<ShareToken> Sharing::export_allocation(VirtualAddress address, uint64_t s
   ScopeExit drop([&] { physical_.drop_mapping(block); });
   US_TRY(check_size(found.part.size));
   ShareDescription wanted = describe(block, ShareKind::kKey, open_to_all);
-  wanted.size = size;
+  wanted.usable = size;
   wanted.read_only = found.part.read_only;
+  MutexLock lock(mutex_);
   if (block.shared().sharing == BlockSharing::kOpen) {
     return open_again(block.shared().number, wanted);
   }
   US_TRY_ASSIGN(const BlockShare before, begin_export(block));
   ScopeExit undo([&] { block.share.store(before.pack()); });
-  Result<ShareToken> token = before.sharing == BlockSharing::kClosed
-                                 ? open_again(before.number, wanted)
-                                 : publish(wanted, block.extent, block.charge());
+  Result<ShareToken> token = publish(wanted, block.extent, block.charge());
   if (!token.ok()) return token;
   undo.dismiss();
   block.share.store(BlockShare{BlockSharing::kOpen, token.value().number()}.pack());
@@ -163,7 +166,8 @@ Result<ShareToken> Sharing::export_slot(VirtualAddress address,
                                 .attribute = static_cast<uint8_t>(BlockAttribute::kNormal),
                                 .location = {LocationKind::kDevice, slot.charge.device},
                                 .offset = slot.part.offset,
-                                .size = size};
+                                .size = slot.part.size,
+                                .usable = size};
   MutexLock lock(mutex_);
   if (const auto known = slots_.find(address); known != slots_.end()) {
     return open_again(known->second, wanted);
@@ -187,21 +191,22 @@ Result<ShareToken> Sharing::export_slot(VirtualAddress address,
 // An allocation that was exported before: by the same token while that is good.
 Result<ShareToken> Sharing::open_again(uint32_t number, const ShareDescription& wanted) {
   if (const std::optional<ShareToken> token = table_.token_of(number)) {
-    const std::optional<ShareView> view = table_.find(*token);
-    if (view && view->description.size == wanted.size &&
+    US_TRY_ASSIGN(const std::optional<ShareView> view, table_.find(*token));
+    if (view && view->description.usable == wanted.usable &&
         view->description.open_to_all == wanted.open_to_all) {
       return *token;
     }
     return Error::format(ErrorCode::kRefused,
                          "it is exported already, with another size or other flags");
   }
-  return table_.reopen(number, wanted.kind, wanted.open_to_all, wanted.size);
+  return table_.reopen(number, wanted.kind, wanted.open_to_all, wanted.usable);
 }
 
 Result<void> Sharing::close_export(ShareToken token, ShareKind kind) {
-  US_TRY_ASSIGN(const ShareView view, find_own(token, kind));
-  whitelist_.remove(view.number);
-  return table_.close(view.number);
+  US_TRY(find_own(token, kind));
+  US_TRY(table_.close(token));
+  whitelist_.remove(token);
+  return {};
 }
 
 Result<void> Sharing::admit(ShareToken token, ShareKind kind, std::span<const int32_t> processes) {
@@ -215,73 +220,74 @@ Result<void> Sharing::admit(ShareToken token, ShareKind kind, std::span<const in
     if (each != 0) named.push_back(each);
   }
   if (named.empty()) return Error::format(ErrorCode::kRefused, "every process id is 0");
-  whitelist_.add(token, named);
-  return {};
+  return whitelist_.add(token, named);
 }
 
 // ---- The end of what was exported ----
 
 void Sharing::close(Block& block) {
-  const BlockShare open = block.shared();
-  uint32_t word = open.pack();
-  if (open.sharing != BlockSharing::kOpen ||
-      !block.share.compare_exchange_strong(word,
-                                           BlockShare{BlockSharing::kClosed, open.number}.pack())) {
-    return;
-  }
-  whitelist_.remove(open.number);
-  (void)table_.close(open.number);  // else it closes when the block ends
+  MutexLock lock(mutex_);
+  close_locked(block);
 }
 
-bool Sharing::drop_own_locked(uint32_t share) {
-  if (imported_.contains(share)) {
-    left_.try_emplace(share);
-    return false;
+void Sharing::close_locked(Block& block) {
+  const BlockShare open = block.shared();
+  if (open.sharing != BlockSharing::kOpen) return;
+  block.share.store(BlockShare{BlockSharing::kClosed, open.number}.pack());
+  if (const std::optional<ShareToken> token = table_.token_of(open.number)) {
+    close_token_locked(*token);
   }
+}
+
+// In this order: whoever is not listed any more must not find the share.
+void Sharing::close_token_locked(ShareToken token) {
+  if (!table_.close(token).ok()) {
+    unclosed_.push_back(token);
+    return;
+  }
+  whitelist_.remove(token);
+}
+
+std::optional<AfterDrop> Sharing::drop_locked(uint32_t share) {
   const Result<AfterDrop> dropped = table_.drop(share);
-  if (dropped.ok() && dropped.value() == AfterDrop::kOwnAgain) return true;
-  Left& left = left_[share];
-  left.is_held = !dropped.ok();
-  if (left.is_held) has_unheld_.store(true);
+  if (dropped.ok()) return dropped.value();
+  undropped_.push_back(share);
+  return std::nullopt;
+}
+
+bool Sharing::leave_locked(uint32_t share, const Left& left) {
+  // An import by this very process holds it as well.
+  if (!imported_.contains(share) && drop_locked(share) == AfterDrop::kOwnAgain) return true;
+  left_.insert_or_assign(share, left);
   return false;
 }
 
-bool Sharing::leave(Block& block) {
-  const uint32_t share = block.shared().number;
-  whitelist_.remove(share);
-  MutexLock lock(mutex_);
-  return drop_own_locked(share);
-}
-
 void Sharing::keep(const Block& block) {
-  const BlockShare share = block.shared();
-  std::optional<Left> done;
+  const uint32_t share = block.shared().number;
+  std::optional<Left> own_again;
   {
     MutexLock lock(mutex_);
-    if (share.sharing == BlockSharing::kImported) {
-      Imported& import = imported_.at(share.number);
+    if (!block.is_imported()) {
+      const Left left{block.extent, block.traits.location, 0};
+      if (leave_locked(share, left)) own_again = left;
+    } else {
+      Imported& import = imported_.at(share);
       std::erase(import.blocks, &block);
       if (!import.blocks.empty()) return;
       const Imported ended = std::move(import);
-      imported_.erase(share.number);
-      release_locked(share.number, ended);
-      if (const auto left = left_.find(share.number); left != left_.end() && ended.is_own) {
-        if (left->second.is_returned && (left->second.extent || left->second.slot != 0)) {
-          done = left->second;
+      imported_.erase(share);
+      if (!ended.is_own) {
+        release_locked(share, ended);
+      } else if (const auto left = left_.find(share); left != left_.end()) {
+        // The exporter's side of this process has ended before.
+        if (drop_locked(share) == AfterDrop::kOwnAgain) {
+          own_again = left->second;
           left_.erase(left);
         }
       }
-    } else {
-      Left& left = left_.at(share.number);
-      left.extent = block.extent;
-      left.location = block.traits.location;
-      if (left.is_returned) {
-        done = left;
-        left_.erase(share.number);
-      }
     }
   }
-  if (done) give_back(*done);
+  if (own_again) give_back(*own_again);
 }
 
 bool Sharing::leave_slot(VirtualAddress address) {
@@ -290,43 +296,35 @@ bool Sharing::leave_slot(VirtualAddress address) {
   if (found == slots_.end()) return true;
   const uint32_t share = found->second;
   slots_.erase(found);
-  whitelist_.remove(share);
-  if (drop_own_locked(share)) return true;
-  left_.at(share).slot = address;
-  return false;
+  if (const std::optional<ShareToken> token = table_.token_of(share)) close_token_locked(*token);
+  return leave_locked(share, {{}, {}, address});
 }
 
 void Sharing::give_back(const Left& left) {
   if (left.slot != 0) {
     allocations_.give_back_slot(left.slot);
   } else {
-    storages_.of(left.location).give_back(*left.extent);
+    storages_.of(left.location).give_back(left.extent);
   }
 }
 
 void Sharing::reap() {
-  if (!table_.has_returns() && !has_unheld_.load(std::memory_order_relaxed)) return;
   std::vector<Left> done;
   {
     MutexLock lock(mutex_);
+    for (const ShareToken token : std::exchange(unclosed_, {})) close_token_locked(token);
     std::vector<uint32_t> returned;
-    if (Result<std::vector<uint32_t>> taken = table_.take_returns(); taken.ok()) {
-      returned = std::move(taken.value());
+    for (const uint32_t share : std::exchange(undropped_, {})) {
+      if (drop_locked(share) == AfterDrop::kOwnAgain) returned.push_back(share);
     }
-    if (has_unheld_.exchange(false)) {
-      for (auto& [share, left] : left_) {
-        if (!left.is_held) continue;
-        const Result<AfterDrop> dropped = table_.drop(share);
-        left.is_held = !dropped.ok();
-        if (left.is_held) has_unheld_.store(true);
-        if (dropped.ok() && dropped.value() == AfterDrop::kOwnAgain) returned.push_back(share);
+    if (table_.returns().load() != 0) {
+      if (const Result<std::vector<uint32_t>> taken = table_.take_returns(); taken.ok()) {
+        returned.insert(returned.end(), taken.value().begin(), taken.value().end());
       }
     }
     for (const uint32_t share : returned) {
       const auto left = left_.find(share);
       if (left == left_.end()) continue;
-      left->second.is_returned = true;
-      if (!left->second.extent && left->second.slot == 0) continue;
       done.push_back(left->second);
       left_.erase(left);
     }

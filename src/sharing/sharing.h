@@ -52,24 +52,21 @@ class Sharing final : public MemoryKeeper, public MemoryCache, private Attendant
   bool is_of_kind(ShareToken token, ShareKind kind) const;
   bool is_on_other_device(ShareToken token, unsigned device) const;
 
-  // What other processes have given back is this process's to use again.
-  void reap();
   void trim() override { reap(); }
 
   // MemoryKeeper
+  void reap() override;
   void close(Block& block) override;
-  bool leave(Block& block) override;
   void keep(const Block& block) override;
   bool leave_slot(VirtualAddress address) override;
 
  private:
-  // Memory of this process that it has left to others.
+  // Memory of this process that it has left to others: an extent, or the slot of a small
+  // allocation.
   struct Left {
-    std::optional<Extent> extent;  // known once no reader is left
+    Extent extent;
     Location location;
-    VirtualAddress slot = 0;   // or it is that of a small allocation
-    bool is_returned = false;  // by the others
-    bool is_held = false;      // by this process: the ledger did not let it go
+    VirtualAddress slot = 0;
   };
   // A share that this process has imported.
   struct Imported {
@@ -80,6 +77,7 @@ class Sharing final : public MemoryKeeper, public MemoryCache, private Attendant
   };
   enum class Times : uint8_t { kOnce, kOften };
 
+  std::optional<ShareView> look_up(ShareToken token) const;
   Result<ShareView> find(ShareToken token, ShareKind kind) const;
   Result<ShareView> find_own(ShareToken token, ShareKind kind) const;
   Result<ShareToken> publish(ShareDescription description, Extent extent, const Charge& charge);
@@ -96,17 +94,29 @@ class Sharing final : public MemoryKeeper, public MemoryCache, private Attendant
   Result<StoreFiles> fetch_directly(const ShareView& view) const;
   Result<std::optional<StoreFiles>> ask_owner(ShareToken token, const ShareView& view,
                                               bool wants_store) const;
+  Result<void> converse(ProcessTag owner, ShareRequest request, platform::Message& answer,
+                        Deadline deadline) const;
+  bool hears_answer(int connection, ProcessTag owner, platform::Message& answer,
+                    Deadline deadline) const;
   Result<Extent> open_locked(const ShareView& view) US_REQUIRES(mutex_);
   BlockTraits traits_of(const ShareView& view, unsigned device) const;
   bool has_handle_locked(uint32_t share) const US_REQUIRES(mutex_);
   // Nothing of this process refers to an imported share any more.
   void release_locked(uint32_t share, const Imported& import) US_REQUIRES(mutex_);
   void discard_unheld(ProcessTag owner);
+  void discard_part(const Imported& import);
   Error unknown_share() const;
 
-  // Ends this process's hold on a share that it exported. True: its memory is its own again.
-  bool drop_own_locked(uint32_t share) US_REQUIRES(mutex_);
+  // Ends this process's hold on a share that it exported. True: its memory is its own again. False:
+  // others have it, and it is in left_.
+  bool leave_locked(uint32_t share, const Left& left) US_REQUIRES(mutex_);
+  // Ends a hold, now or when the ledger lets it. What is left of it then; nothing if it is not now.
+  std::optional<AfterDrop> drop_locked(uint32_t share) US_REQUIRES(mutex_);
+  void close_locked(Block& block) US_REQUIRES(mutex_);
+  void close_token_locked(ShareToken token) US_REQUIRES(mutex_);
   void give_back(const Left& left);
+  // Stores of a process that were attached for an import that failed.
+  void forget_unused(const StoreName& name);
 
   // AttendantClient
   std::vector<int> answer(const ShareRequest& request, const platform::SocketPeer& peer,
@@ -126,8 +136,10 @@ class Sharing final : public MemoryKeeper, public MemoryCache, private Attendant
   std::unordered_map<uint32_t, Left> left_ US_GUARDED_BY(mutex_);
   std::unordered_map<uint32_t, Imported> imported_ US_GUARDED_BY(mutex_);
   std::unordered_map<VirtualAddress, uint32_t> slots_ US_GUARDED_BY(mutex_);  // exported ones
-  std::atomic<bool> has_unheld_{false};  // something in left_ is still to be let go
-  Attendant attendant_;                  // last: its thread uses all of the above
+  // What the ledger, locked for too long, did not take: to be said again.
+  std::vector<uint32_t> undropped_ US_GUARDED_BY(mutex_);
+  std::vector<ShareToken> unclosed_ US_GUARDED_BY(mutex_);
+  Attendant attendant_;  // last: its thread uses all of the above
 };
 
 }  // namespace understudy

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What this process imports, and what it answers to those who import from it.
+#include <algorithm>
 #include <utility>
 
+#include "base/pause.h"
 #include "base/scope_exit.h"
+#include "platform/system_number.h"
+#include "platform/thread.h"
 #include "sharing/sharing.h"
 
 namespace understudy {
@@ -11,6 +15,7 @@ namespace understudy {
 namespace {
 
 constexpr std::chrono::seconds kPatience(5);
+constexpr std::chrono::milliseconds kLook(50);
 
 Error does_not_answer(int32_t process) {
   return Error::format(ErrorCode::kConnection,
@@ -28,19 +33,24 @@ StoreFiles files_of(const StoreRecord& record, platform::UniqueFd file, platform
 
 }  // namespace
 
+std::optional<ShareView> Sharing::look_up(ShareToken token) const {
+  const Result<std::optional<ShareView>> view = table_.find(token);
+  return view.ok() ? view.value() : std::nullopt;
+}
+
 std::optional<unsigned> Sharing::device_of(ShareToken token) const {
-  const std::optional<ShareView> view = table_.find(token);
+  const std::optional<ShareView> view = look_up(token);
   if (!view || !view->description.location.on_device()) return std::nullopt;
   return capacity_.device_of(view->description.location.id);
 }
 
 bool Sharing::is_of_kind(ShareToken token, ShareKind kind) const {
-  const std::optional<ShareView> view = table_.find(token);
+  const std::optional<ShareView> view = look_up(token);
   return view && view->description.kind == kind;
 }
 
 bool Sharing::is_on_other_device(ShareToken token, unsigned device) const {
-  const std::optional<ShareView> view = table_.find(token);
+  const std::optional<ShareView> view = look_up(token);
   return view && view->description.location.on_device() &&
          view->description.location.id != capacity_.number_of(device);
 }
@@ -76,7 +86,7 @@ Result<VirtualAddress> Sharing::import_allocation(ShareToken token, unsigned dev
   ScopeExit undo([&] { physical_.drop_mapping(*block); });
   US_TRY_ASSIGN(const VirtualAddress address,
                 allocations_.place_import(*block, {.offset = view.description.offset % kGranule,
-                                                   .size = view.description.size,
+                                                   .size = view.description.usable,
                                                    .read_only = view.description.read_only}));
   undo.dismiss();
   return address;
@@ -93,6 +103,10 @@ Result<Block*> Sharing::import(ShareToken token, ShareKind kind, unsigned device
                            "this process exported it, and has the block already");
     }
     if (!is_own && !ledger_.is_alive(view.owner)) return unknown_share();
+    const StoreName name{view.owner, view.description.store};
+    ScopeExit forget([&] {
+      if (!is_own) forget_unused(name);
+    });
     if (!is_own) US_TRY(prepare(token, view));
 
     MutexLock lock(mutex_);
@@ -100,26 +114,26 @@ Result<Block*> Sharing::import(ShareToken token, ShareKind kind, unsigned device
       return Error::format(ErrorCode::kInvalidHandle,
                            "this process has imported it already and not freed it");
     }
+    // Also when it is held already: by its number alone it could be another share by now.
+    US_TRY_ASSIGN(const bool held, table_.hold(token));
+    if (!held) return unknown_share();
+    std::erase(undropped_, view.number);
     const bool is_first = !imported_.contains(view.number);
     if (is_first) {
-      US_TRY_ASSIGN(const bool held, table_.hold(token));
-      if (!held) return unknown_share();
-    }
-    // If the store went meanwhile with the last that was imported from it: once more.
-    const StoreName name{view.owner, view.description.store};
-    if (is_first && !is_own && !foreign_stores_.has(name)) {
-      (void)table_.drop(view.number);
-      continue;
-    }
-    if (is_first) {
-      Imported fresh{.store = name, .extent = {}, .is_own = is_own, .blocks = {}};
-      Result<Extent> opened = open_locked(view);
+      const auto undo_hold = [&] {
+        if (!is_own) (void)drop_locked(view.number);
+      };
+      // If the store went meanwhile with the last that was imported from it: once more.
+      if (!is_own && !foreign_stores_.has(name)) {
+        undo_hold();
+        continue;
+      }
+      const Result<Extent> opened = open_locked(view);
       if (!opened.ok()) {
-        if (!is_own) (void)table_.drop(view.number);
+        undo_hold();
         return opened.error();
       }
-      fresh.extent = opened.value();
-      imported_.emplace(view.number, std::move(fresh));
+      imported_.emplace(view.number, Imported{name, opened.value(), is_own, {}});
     }
     Imported& import = imported_.at(view.number);
     Result<Block*> block =
@@ -128,9 +142,16 @@ Result<Block*> Sharing::import(ShareToken token, ShareKind kind, unsigned device
     if (import.blocks.empty()) {
       const Imported failed = std::move(import);
       imported_.erase(view.number);
-      release_locked(view.number, failed);
+      if (!is_own) release_locked(view.number, failed);
     }
     return block;
+  }
+}
+
+void Sharing::forget_unused(const StoreName& name) {
+  MutexLock lock(mutex_);
+  if (foreign_stores_.detach_unused(name) && !foreign_stores_.has_any(name.owner)) {
+    attendant_.forget(name.owner);
   }
 }
 
@@ -148,23 +169,20 @@ Result<Extent> Sharing::open_locked(const ShareView& view) {
 }
 
 void Sharing::release_locked(uint32_t share, const Imported& import) {
-  if (import.is_own) {
-    // The exporter's side of this process may have waited for this.
-    const auto left = left_.find(share);
-    if (left == left_.end() || left->second.is_returned) return;
-    const Result<AfterDrop> dropped = table_.drop(share);
-    left->second.is_returned = dropped.ok() && dropped.value() == AfterDrop::kOwnAgain;
-    left->second.is_held = !dropped.ok();
-    if (left->second.is_held) has_unheld_.store(true);
-    return;
-  }
   const bool store_gone = foreign_stores_.close(import.store, import.extent);
-  const Result<AfterDrop> dropped = table_.drop(share);
-  if (dropped.ok() && dropped.value() == AfterDrop::kNobodys && !store_gone) {
-    discard_unheld(import.store.owner);
-  }
+  if (drop_locked(share) == AfterDrop::kNobodys && !store_gone) discard_part(import);
   if (store_gone && !foreign_stores_.has_any(import.store.owner)) {
     attendant_.forget(import.store.owner);
+  }
+}
+
+// Of a dead process's store. A granule of small allocations may have others in it.
+void Sharing::discard_part(const Imported& import) {
+  const Extent& extent = import.extent;
+  if (extent.size > kGranule) {
+    foreign_stores_.discard_extent(import.store, extent);
+  } else {
+    discard_unheld(import.store.owner);
   }
 }
 
@@ -189,10 +207,12 @@ Result<void> Sharing::prepare(ShareToken token, const ShareView& view) {
   if (view.description.open_to_all && !wants_store) return {};
   US_TRY_ASSIGN(std::optional<StoreFiles> files, obtain(token, view, wants_store));
   if (!files) return {};
-  const bool is_known = foreign_stores_.has_any(view.owner);
-  US_TRY(foreign_stores_.attach(name, std::move(*files)));
-  if (is_known) return {};
-  return attendant_.watch(view.owner, ledger_.slot(view.owner.slot()).process);
+  MutexLock lock(mutex_);
+  if (!foreign_stores_.has_any(view.owner)) {
+    const ProcessSlot& slot = ledger_.slot(view.owner.slot());
+    US_TRY(attendant_.watch(view.owner, {slot.process, slot.birth}));
+  }
+  return foreign_stores_.attach(name, std::move(*files));
 }
 
 Result<std::optional<StoreFiles>> Sharing::obtain(ShareToken token, const ShareView& view,
@@ -231,32 +251,10 @@ Result<std::optional<StoreFiles>> Sharing::ask_owner(ShareToken token, const Sha
                                                      bool wants_store) const {
   const Deadline deadline = Clock::now() + kPatience;
   const int32_t process = ledger_.slot(view.owner.slot()).process;
-  const auto is_gone = [&] { return !ledger_.is_alive(view.owner); };
-  if (ledger_.directory() == nullptr) return unknown_share();
-  Result<platform::UniqueFd> socket = platform::connect_to(
-      *ledger_.directory(), Ledger::socket_name(view.owner.slot()).c_str(), deadline);
-  if (!socket.ok()) return is_gone() ? unknown_share() : socket.error();
-  const int connection = socket.value().get();
-  ShareRequest request{.wants_store = wants_store ? 1U : 0U, .token = token.word()};
   ShareAnswer answer;
   platform::Message message{.bytes = bytes_of(answer), .descriptors = {}};
-  if (!platform::send_message(connection, bytes_of(request))) {
-    return is_gone() ? unknown_share() : does_not_answer(process);
-  }
-  while (true) {
-    platform::Watched readable{connection};
-    platform::wait_for_any({&readable, 1}, deadline);
-    const platform::Received received = platform::receive_message(connection, message);
-    if (received == platform::Received::kMessage) break;
-    if (received != platform::Received::kNothingYet) {
-      return is_gone() ? unknown_share()
-                       : Error::format(ErrorCode::kConnection,
-                                       "process %d, which exported the memory, ended the "
-                                       "connection without an answer",
-                                       process);
-    }
-    if (has_passed(deadline)) return does_not_answer(process);
-  }
+  const ShareRequest request{.wants_store = wants_store ? 1U : 0U, .token = token.word()};
+  US_TRY(converse(view.owner, request, message, deadline));
   switch (answer.protocol == kShareProtocol ? answer.verdict : ShareVerdict::kBusy) {
     case ShareVerdict::kGranted:
       break;
@@ -276,13 +274,60 @@ Result<std::optional<StoreFiles>> Sharing::ask_owner(ShareToken token, const Sha
   return std::optional(files_of(answer.store, std::move(file), std::move(states)));
 }
 
+// Asks until there is an answer: an exporter whom very many ask sends some of them away.
+Result<void> Sharing::converse(ProcessTag owner, ShareRequest request, platform::Message& answer,
+                               Deadline deadline) const {
+  if (ledger_.directory() == nullptr) return unknown_share();
+  const int32_t process = ledger_.slot(owner.slot()).process;
+  const std::string name = Ledger::socket_name(owner.slot());
+  while (true) {
+    const Result<platform::UnsharedFd> socket =
+        platform::connect_to(*ledger_.directory(), name.c_str(), deadline);
+    if (!socket.ok()) {
+      // Its socket goes when it is about to end.
+      const bool has_left =
+          platform::means_nobody_there(socket.error()) || !ledger_.is_alive(owner);
+      return has_left ? unknown_share() : socket.error();
+    }
+    const int connection = socket.value().get();
+    if (platform::send_message(connection, bytes_of(request)) &&
+        hears_answer(connection, owner, answer, deadline)) {
+      return {};
+    }
+    if (!ledger_.is_alive(owner)) return unknown_share();
+    if (has_passed(deadline)) return does_not_answer(process);
+    nap();
+  }
+}
+
+bool Sharing::hears_answer(int connection, ProcessTag owner, platform::Message& answer,
+                           Deadline deadline) const {
+  // The answer takes less time than to fall asleep and to be woken, if the exporter has a processor
+  // to itself.
+  const bool may_spin = platform::usable_processors() > 1;
+  const Deadline spin_end = Clock::now() + std::chrono::microseconds(may_spin ? 100 : 0);
+  while (true) {
+    const bool spins = !has_passed(spin_end);
+    if (!spins) {
+      platform::Watched readable{connection};
+      platform::wait_for_any({&readable, 1}, std::min(deadline, Clock::now() + kLook));
+    }
+    const platform::Received received = platform::receive_message(connection, answer);
+    if (received == platform::Received::kMessage) return true;
+    if (received != platform::Received::kNothingYet || has_passed(deadline)) return false;
+    // A child of it may keep the connection open.
+    if (!spins && !ledger_.is_alive(owner)) return false;
+  }
+}
+
 std::vector<int> Sharing::answer(const ShareRequest& request, const platform::SocketPeer& peer,
                                  ShareAnswer& answer) {
   const ShareToken token(request.token);
-  const std::optional<ShareView> view = table_.find(token);
+  const std::optional<ShareView> view = look_up(token);
   if (!view || view->owner != ledger_.own_tag()) return {};
   if (!view->description.open_to_all && !whitelist_.has(token, peer.process)) {
-    answer.verdict = ShareVerdict::kNotListed;
+    // The list goes when the share is closed.
+    answer.verdict = look_up(token) ? ShareVerdict::kNotListed : ShareVerdict::kUnknown;
     return {};
   }
   answer.verdict = ShareVerdict::kGranted;

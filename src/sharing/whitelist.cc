@@ -5,10 +5,11 @@
 
 namespace understudy {
 
-void Whitelist::add(ShareToken share, std::span<const int32_t> processes) {
+Result<void> Whitelist::add(ShareToken share, std::span<const int32_t> processes) {
   std::vector<platform::ProcessIdentity> found;
   for (const int32_t number : processes) {
-    if (const auto identity = platform::identity_of_process(number)) found.push_back(*identity);
+    US_TRY_ASSIGN(const auto identity, platform::identity_of_process(number));
+    if (identity) found.push_back(*identity);
   }
   MutexLock lock(mutex_);
   Listed& listed = shares_[share.number()];
@@ -19,6 +20,7 @@ void Whitelist::add(ShareToken share, std::span<const int32_t> processes) {
       listed.processes.push_back(each);
     }
   }
+  return {};
 }
 
 bool Whitelist::has(ShareToken share, const platform::ProcessIdentity& process) const {
@@ -29,9 +31,10 @@ bool Whitelist::has(ShareToken share, const platform::ProcessIdentity& process) 
   return std::find(processes.begin(), processes.end(), process) != processes.end();
 }
 
-void Whitelist::remove(uint32_t share) {
+void Whitelist::remove(ShareToken share) {
   MutexLock lock(mutex_);
-  shares_.erase(share);
+  const auto found = shares_.find(share.number());
+  if (found != shares_.end() && found->second.secret == share.secret()) shares_.erase(found);
 }
 
 }  // namespace understudy

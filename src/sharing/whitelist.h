@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "base/result.h"
 #include "device/ledger_table.h"
 #include "platform/process_identity.h"
 
@@ -18,10 +19,10 @@ namespace understudy {
 class Whitelist {
  public:
   // Adds the processes that have these numbers now; numbers that nobody has name nobody.
-  void add(ShareToken share, std::span<const int32_t> processes);
+  Result<void> add(ShareToken share, std::span<const int32_t> processes);
   bool has(ShareToken share, const platform::ProcessIdentity& process) const;
   // Forgets all of a share.
-  void remove(uint32_t share);
+  void remove(ShareToken share);
 
  private:
   struct Listed {

@@ -158,7 +158,7 @@ Result<void> Events::record(const EventReference& reference, const StreamReferen
     const uint64_t sequence = event.sequence.load(std::memory_order_relaxed) + 1;
     task.record = {{&event, reference.state, sequence}, nullptr, 0};
     if (event.shared != nullptr) {
-      US_TRY_ASSIGN(task.record.shared_record, event.shared->record());
+      US_TRY_ASSIGN(task.record.shared_record, event.shared->record(stream.handle()));
       event.shared->add_user();
       task.record.shared = event.shared;
     }

@@ -39,7 +39,9 @@ void SharedEventLink::drop_user() {
 }
 
 void SharedEventLink::close() { links_.events_.close(number()); }
-Result<uint64_t> SharedEventLink::record() { return links_.events_.record(number()); }
+Result<uint64_t> SharedEventLink::record(uint64_t stream) {
+  return links_.events_.record(number(), stream);
+}
 void SharedEventLink::reach(uint64_t record) { links_.events_.reach(number(), record); }
 uint64_t SharedEventLink::latest() const { return links_.events_.latest(number()); }
 

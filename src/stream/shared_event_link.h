@@ -28,7 +28,7 @@ class SharedEventLink {
 
   // Nobody new can open it from now on.
   void close();
-  Result<uint64_t> record();
+  Result<uint64_t> record(uint64_t stream);
   void reach(uint64_t record);
   uint64_t latest() const;
   RecordState state(uint64_t record) const;

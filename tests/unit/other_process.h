@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
@@ -63,19 +64,25 @@ class OtherProcess {
       return;
     }
     line_.reset();
+    inherited_ = parts();
     try {
       body(std::as_const(*theirs_));
     } catch (const std::exception& failure) {
       ADD_FAILURE() << failure.what();
     }
-    fflush(nullptr);
-    _exit(testing::Test::HasFailure() ? kFailed : 0);
+    end_child();
   }
   ~OtherProcess() {
     if (id_ > 0) kill();
   }
   OtherProcess(const OtherProcess&) = delete;
   OtherProcess& operator=(const OtherProcess&) = delete;
+
+  // For the child: dies at once, with whatever it has, in the middle of its body.
+  [[noreturn]] static void end_child() {
+    fflush(nullptr);
+    _exit(parts() == inherited_ ? 0 : kFailed);
+  }
 
   pid_t id() const { return id_; }
   void say(uint64_t word = 0) const { line_->say(word); }
@@ -96,6 +103,10 @@ class OtherProcess {
  private:
   static constexpr int kFailed = 100;
 
+  // What the test has noted so far, which is nothing but failures.
+  static int parts() {
+    return testing::UnitTest::GetInstance()->current_test_info()->result()->total_part_count();
+  }
   static std::array<int, 2> make_pair() {
     std::array<int, 2> ends{};
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
@@ -113,6 +124,7 @@ class OtherProcess {
     return status;
   }
 
+  static inline int inherited_ = 0;  // of these, by a child
   pid_t id_ = -1;
   std::optional<Line> line_;
   std::optional<Line> theirs_;

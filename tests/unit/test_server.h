@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <numeric>
+#include <string>
 #include <vector>
 
 #include "device/capacity.h"
@@ -53,8 +54,7 @@ class TestServer {
     OtherProcess process([&](const Line&) {
       const std::unique_ptr<Ledger> ledger = join();
       body(*ledger);
-      fflush(nullptr);
-      _exit(testing::Test::HasFailure() ? 1 : 0);
+      OtherProcess::end_child();
     });
     EXPECT_TRUE(process.ended_well());
   }
@@ -64,8 +64,7 @@ class TestServer {
     with_process_that_dies([&](Ledger& ledger) {
       const LedgerLock lock = value_of(ledger.lock());
       body(ledger);
-      fflush(nullptr);
-      _exit(testing::Test::HasFailure() ? 1 : 0);
+      OtherProcess::end_child();
     });
   }
 

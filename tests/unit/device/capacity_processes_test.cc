@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The capacity of devices that several processes use: together they never get more than there is,
+// and what a dead one had is there for the others.
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <atomic>
+#include <cstdint>
+#include <new>
+#include <vector>
+
+#include "unit/share_rig.h"
+
+namespace understudy {
+namespace {
+
+constexpr auto kHuge = PageKind::kHuge;
+constexpr Charge kAll{0, kHuge, TestServer::kHugeMemory};
+constexpr Charge kOnePage{0, kHuge, kHugePage};
+constexpr uint64_t kPages = TestServer::kHugeMemory / kHugePage;  // huge ones
+constexpr uint64_t kAllPages = TestServer::kHugeMemory / kNormalPage;
+
+class CapacityOfProcesses : public testing::Test {
+ protected:
+  std::atomic<uint64_t>& held_back() { return own_.ledger->header().held_back[0].words[1]; }
+  bool charge_all() { return own_.capacity.charge(kAll); }
+
+  TestServer server_;
+  ShareRig own_{server_};
+};
+
+TEST_F(CapacityOfProcesses, ChargesOfAllCount) {
+  OtherProcess other([&](const Line& line) {
+    ShareRig theirs(server_);
+    EXPECT_TRUE(theirs.capacity.charge(kOnePage));
+    line.say();
+    line.hear_word();
+    theirs.capacity.credit(kOnePage);
+    line.say();
+    line.hear();
+  });
+  other.hear_word();
+  EXPECT_EQ(own_.used(), kHugePage);
+  EXPECT_FALSE(charge_all());
+  EXPECT_TRUE(own_.capacity.charge({0, kHuge, TestServer::kHugeMemory - kHugePage}));
+  EXPECT_FALSE(own_.capacity.charge(kOnePage));
+  other.say();
+  other.hear_word();
+  EXPECT_TRUE(own_.capacity.charge(kOnePage));
+}
+
+TEST_F(CapacityOfProcesses, NeverGetMoreThanThereIs) {
+  void* const memory = mmap(nullptr, sizeof(std::atomic<uint64_t>), PROT_READ | PROT_WRITE,
+                            MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  auto* const held = new (memory) std::atomic<uint64_t>(0);
+  const auto grab = [held](Capacity& capacity) {
+    for (int round = 0; round < 300; ++round) {
+      uint64_t mine = 0;
+      for (uint64_t i = 0; i < kPages * 3 / 4; ++i) {
+        if (!capacity.charge(kOnePage)) continue;
+        ++mine;
+        ASSERT_LE(held->fetch_add(1) + 1, kPages);
+      }
+      held->fetch_sub(mine);
+      capacity.credit({0, kHuge, mine * kHugePage});
+    }
+  };
+  OtherProcess other([&](const Line& line) {
+    ShareRig theirs(server_);
+    line.say();
+    line.hear_word();
+    grab(theirs.capacity);
+  });
+  other.hear_word();
+  other.say();
+  grab(own_.capacity);
+  EXPECT_TRUE(other.ended_well());
+  EXPECT_EQ(own_.used(), 0u);
+  munmap(memory, sizeof(std::atomic<uint64_t>));
+}
+
+TEST_F(CapacityOfProcesses, TogetherGetExactlyWhatThereIs) {
+  const auto take_all = [](Capacity& capacity) {
+    uint64_t granted = 0;
+    while (capacity.charge(kOnePage)) ++granted;
+    return granted;
+  };
+  OtherProcess other([&](const Line& line) {
+    ShareRig theirs(server_);
+    line.say();
+    line.hear_word();
+    line.say(take_all(theirs.capacity));
+    line.hear();
+  });
+  other.hear_word();
+  other.say();
+  const uint64_t granted = take_all(own_.capacity);
+  EXPECT_EQ(granted + other.hear_word(), kPages);
+  EXPECT_EQ(own_.used(), TestServer::kHugeMemory);
+}
+
+TEST_F(CapacityOfProcesses, MemoryOfTheDeadIsThereForWhoNeedsIt) {
+  server_.with_process_that_dies([](Ledger& ledger) {
+    Capacity capacity(ledger, TestServer::numbers());
+    EXPECT_TRUE(capacity.charge(kAll));
+  });
+  EXPECT_TRUE(charge_all());
+  EXPECT_EQ(own_.used(), TestServer::kHugeMemory);
+}
+
+TEST_F(CapacityOfProcesses, MemoryThatTheDeadSharedIsThereForWhoNeedsIt) {
+  server_.with_process_that_dies([](Ledger& ledger) {
+    Capacity capacity(ledger, TestServer::numbers());
+    EXPECT_TRUE(capacity.charge(kAll));
+    ShareDescription wanted = ShareRig::description();
+    wanted.charged = TestServer::kHugeMemory;
+    EXPECT_TRUE(is_ok(ShareTable(ledger).add(wanted)));
+  });
+  EXPECT_TRUE(charge_all());
+}
+
+// A process that was killed after it had asked, before it took.
+TEST_F(CapacityOfProcesses, WhatTheDeadOnlyAskedForIsThereForWhoNeedsIt) {
+  server_.with_process_that_dies(
+      [](Ledger& ledger) { ledger.own().devices[0].words[1].store(PoolWord::asking(kAllPages)); });
+  EXPECT_TRUE(charge_all());
+}
+
+TEST_F(CapacityOfProcesses, WhatTheDeadHeldBackIsThereForWhoNeedsIt) {
+  server_.with_process_that_dies_locked(
+      [](Ledger& ledger) { ledger.header().held_back[0].words[1].store(kAllPages); });
+  EXPECT_TRUE(charge_all());
+  EXPECT_EQ(held_back().load(), 0u);
+}
+
+TEST_F(CapacityOfProcesses, WhatALivingOneHoldsBackNobodyElseTakes) {
+  OtherProcess other([&](const Line& line) {
+    ShareRig theirs(server_);
+    {
+      const LedgerLock lock = value_of(theirs.ledger->lock());
+      std::atomic<uint64_t>& held = theirs.ledger->header().held_back[0].words[1];
+      held.store(kAllPages);
+      line.say();
+      line.hear_word();
+      // As a charge does that got what it waited for.
+      theirs.ledger->own().devices[0].words[1].store(kAllPages);
+      held.store(0);
+    }
+    line.hear();
+  });
+  other.hear_word();
+  other.say();
+  EXPECT_FALSE(own_.capacity.charge(kOnePage));
+}
+
+TEST_F(CapacityOfProcesses, ProcessThatAsksAndGivesUpIsWaitedFor) {
+  // It asks for all of it again and again, which it never gets: there is a page less.
+  ASSERT_TRUE(own_.capacity.charge(kOnePage));
+  OtherProcess other([&](const Line& line) {
+    ShareRig theirs(server_);
+    std::atomic<uint64_t>& word = theirs.ledger->own().devices[0].words[1];
+    line.say();
+    while (true) {
+      word.fetch_add(PoolWord::asking(kAllPages));
+      word.fetch_sub(PoolWord::asking(kAllPages));
+    }
+  });
+  other.hear_word();
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_TRUE(own_.capacity.charge(kOnePage)) << i;
+    own_.capacity.credit(kOnePage);
+  }
+}
+
+TEST_F(CapacityOfProcesses, DevicesHaveTheNumbersOfTheServer) {
+  OtherProcess other([&](const Line& line) {
+    const std::unique_ptr<Ledger> ledger = server_.join();
+    Capacity capacity(*ledger, {1});
+    EXPECT_EQ(capacity.number_of(0), 1u);
+    EXPECT_EQ(capacity.device_of(1), 0u);
+    EXPECT_FALSE(capacity.device_of(0));
+    EXPECT_TRUE(capacity.charge(kOnePage));
+    line.say();
+    line.hear();
+  });
+  other.hear_word();
+  EXPECT_EQ(own_.capacity.figures(0, kHuge).free, TestServer::kHugeMemory);
+  EXPECT_EQ(own_.capacity.figures(1, kHuge).free, TestServer::kHugeMemory - kHugePage);
+}
+
+TEST_F(CapacityOfProcesses, SharedMemoryIsStillThatOfItsModule) {
+  const Charge charge{0, kHuge, kShareBytes, 7};
+  ASSERT_TRUE(own_.capacity.charge(charge));
+  const ShareToken token = value_of(own_.shares.add(ShareRig::description()));
+  own_.capacity.note_shared(charge);
+  ASSERT_TRUE(own_.capacity.charge(kOnePage));
+  const std::vector<ModuleUsage> usage = own_.capacity.usage(0);
+  ASSERT_EQ(usage.size(), 2u);
+  EXPECT_EQ(usage[0].current, kShareBytes);
+  EXPECT_EQ(usage[1].current, kHugePage);
+  EXPECT_EQ(own_.drop(token), AfterDrop::kOwnAgain);
+  own_.capacity.note_share_ended(charge);
+  EXPECT_EQ(own_.capacity.usage(0)[0].current, 0u);
+  EXPECT_EQ(own_.capacity.usage(0)[1].current, kHugePage);
+}
+
+}  // namespace
+}  // namespace understudy

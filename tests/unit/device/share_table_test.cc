@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/share_table.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "unit/run_on_threads.h"
+#include "unit/share_rig.h"
+
+namespace understudy {
+namespace {
+
+class ShareTableTest : public testing::Test {
+ protected:
+  // A process that holds a share, says so, and drops it when told.
+  auto holder_of(ShareToken token) {
+    return [this, token](const Line& line) {
+      ShareRig theirs(server_);
+      EXPECT_TRUE(theirs.hold(token));
+      line.say();
+      line.hear_word();
+      line.say(static_cast<uint64_t>(theirs.drop(token)));
+      line.hear();
+    };
+  }
+  // A process that exports, says its token, and lives until told.
+  auto exporter() {
+    return [this](const Line& line) {
+      ShareRig theirs(server_);
+      line.say(theirs.add().word());
+      line.hear();
+    };
+  }
+  static AfterDrop drop_of(OtherProcess& holder) {
+    holder.say();
+    return static_cast<AfterDrop>(holder.hear_word());
+  }
+
+  TestServer server_;
+  ShareRig own_{server_};
+};
+
+TEST_F(ShareTableTest, IsFoundByItsTokenAsItWasDescribed) {
+  ShareDescription wanted;
+  wanted.kind = ShareKind::kKey;
+  wanted.open_to_all = true;
+  wanted.read_only = true;
+  wanted.page_kind = PageKind::kNormal;
+  wanted.attribute = 3;
+  wanted.location = {LocationKind::kDevice, 1};
+  wanted.store = 27;
+  wanted.offset = 12345;
+  wanted.size = 678;
+  wanted.charged = kNormalPage;
+  ASSERT_TRUE(own_.capacity.charge({1, PageKind::kNormal, kNormalPage}));
+  const ShareToken token = value_of(own_.shares.add(wanted));
+  const std::optional<ShareView> view = own_.shares.find(token);
+  ASSERT_TRUE(view);
+  EXPECT_EQ(view->number, token.number());
+  EXPECT_EQ(view->owner, own_.ledger->own_tag());
+  EXPECT_EQ(view->description.kind, wanted.kind);
+  EXPECT_TRUE(view->description.open_to_all && view->description.read_only);
+  EXPECT_EQ(view->description.page_kind, wanted.page_kind);
+  EXPECT_EQ(view->description.attribute, wanted.attribute);
+  EXPECT_EQ(view->description.location, wanted.location);
+  EXPECT_EQ(view->description.store, wanted.store);
+  EXPECT_EQ(view->description.offset, wanted.offset);
+  EXPECT_EQ(view->description.size, wanted.size);
+  EXPECT_EQ(view->description.charged, wanted.charged);
+  EXPECT_EQ(own_.capacity.figures(1, PageKind::kNormal).free,
+            TestServer::kNormalMemory - kNormalPage);
+}
+
+TEST_F(ShareTableTest, IsNotFoundByAnyOtherToken) {
+  const ShareToken token = own_.add();
+  EXPECT_FALSE(own_.shares.find(ShareToken(token.word() ^ uint64_t{1} << 40)));
+  EXPECT_FALSE(own_.shares.find(ShareToken(token.number(), 0)));
+  EXPECT_FALSE(own_.shares.find(ShareToken(token.number() + 1, token.secret())));
+  EXPECT_FALSE(own_.hold(ShareToken(token.number(), token.secret() + 1)));
+}
+
+TEST_F(ShareTableTest, ChargeGoesFromTheProcessToTheShareAndIsCreditedOnce) {
+  const ShareToken token = own_.add();
+  EXPECT_EQ(own_.ledger->own().devices[0].words[1].load(), 0u);
+  EXPECT_EQ(own_.ledger->header().shared[0].words[1].load(), kShareBytes / kNormalPage);
+  EXPECT_EQ(own_.used(), kShareBytes);
+  EXPECT_EQ(own_.drop(token), AfterDrop::kOwnAgain);
+  EXPECT_EQ(own_.used(), 0u);
+  EXPECT_FALSE(own_.shares.find(token));
+}
+
+TEST_F(ShareTableTest, MemoryOfTheHostIsNotCharged) {
+  for (const LocationKind kind : {LocationKind::kHost, LocationKind::kHostNuma}) {
+    ShareDescription wanted = ShareRig::description();
+    wanted.location = {kind, 0};
+    const ShareToken token = value_of(own_.shares.add(wanted));
+    EXPECT_EQ(own_.used(), 0u);
+    EXPECT_EQ(own_.drop(token), AfterDrop::kOwnAgain);
+    EXPECT_EQ(own_.used(), 0u);
+  }
+}
+
+TEST_F(ShareTableTest, ClosedShareLetsNobodyInUntilItIsReopened) {
+  const ShareToken token = own_.add();
+  ASSERT_TRUE(own_.shares.token_of(token.number()));
+  EXPECT_EQ(own_.shares.token_of(token.number())->word(), token.word());
+  ASSERT_TRUE(is_ok(own_.shares.close(token.number())));
+  EXPECT_FALSE(own_.shares.find(token));
+  EXPECT_FALSE(own_.hold(token));
+  EXPECT_FALSE(own_.shares.token_of(token.number()));
+  EXPECT_EQ(own_.used(), kShareBytes);
+  const ShareToken again =
+      value_of(own_.shares.reopen(token.number(), ShareKind::kFabric, true, kShareBytes / 2));
+  EXPECT_EQ(again.number(), token.number());
+  EXPECT_NE(again.word(), token.word());
+  EXPECT_FALSE(own_.shares.find(token));
+  ASSERT_TRUE(own_.shares.find(again));
+  EXPECT_EQ(own_.shares.find(again)->description.kind, ShareKind::kFabric);
+  EXPECT_TRUE(own_.shares.find(again)->description.open_to_all);
+  EXPECT_EQ(own_.shares.find(again)->description.size, kShareBytes / 2);
+  EXPECT_EQ(own_.drop(again), AfterDrop::kOwnAgain);
+}
+
+TEST_F(ShareTableTest, HolderThatGoesFirstLeavesItToItsOwner) {
+  const ShareToken token = own_.add();
+  OtherProcess other(holder_of(token));
+  other.hear_word();
+  EXPECT_EQ(drop_of(other), AfterDrop::kHeld);
+  EXPECT_EQ(own_.drop(token), AfterDrop::kOwnAgain);
+  EXPECT_FALSE(own_.shares.has_returns());
+}
+
+TEST_F(ShareTableTest, OwnerThatGoesFirstGetsItBackFromTheLastHolder) {
+  const ShareToken token = own_.add();
+  OtherProcess first(holder_of(token));
+  first.hear_word();
+  OtherProcess second(holder_of(token));
+  second.hear_word();
+  EXPECT_EQ(own_.drop(token), AfterDrop::kHeld);
+  EXPECT_EQ(drop_of(first), AfterDrop::kHeld);
+  EXPECT_EQ(own_.used(), kShareBytes);
+  EXPECT_FALSE(own_.shares.has_returns());
+  EXPECT_EQ(drop_of(second), AfterDrop::kReturned);
+  EXPECT_EQ(own_.used(), 0u);
+  ASSERT_TRUE(own_.shares.has_returns());
+  EXPECT_EQ(value_of(own_.shares.take_returns()), std::vector<uint32_t>{token.number()});
+  EXPECT_FALSE(own_.shares.has_returns());
+  EXPECT_TRUE(value_of(own_.shares.take_returns()).empty());
+  EXPECT_EQ(own_.add().number(), token.number());
+}
+
+TEST_F(ShareTableTest, HolderThatDiesIsAHolderThatDropped) {
+  const ShareToken token = own_.add();
+  const ShareToken left = own_.add();
+  OtherProcess other([&](const Line& line) {
+    ShareRig theirs(server_);
+    EXPECT_TRUE(theirs.hold(token) && theirs.hold(left));
+    // To hold it twice is to hold it.
+    EXPECT_TRUE(theirs.hold(left));
+    line.say();
+    line.hear();
+  });
+  other.hear_word();
+  EXPECT_EQ(own_.drop(left), AfterDrop::kHeld);
+  other.kill();
+  EXPECT_EQ(own_.used(), kShareBytes);
+  ASSERT_TRUE(own_.shares.has_returns());
+  EXPECT_EQ(value_of(own_.shares.take_returns()), std::vector<uint32_t>{left.number()});
+  EXPECT_EQ(own_.drop(token), AfterDrop::kOwnAgain);
+  EXPECT_EQ(own_.used(), 0u);
+}
+
+TEST_F(ShareTableTest, ShareOfADeadProcessIsChargedUntilItsLastHolderDrops) {
+  OtherProcess owner(exporter());
+  const ShareToken token(owner.hear_word());
+  ASSERT_TRUE(own_.hold(token));
+  const ProcessTag tag = own_.shares.find(token)->owner;
+  owner.kill();
+  EXPECT_EQ(own_.used(), kShareBytes);  // and the dead are cleared
+  EXPECT_FALSE(own_.shares.find(token));
+  EXPECT_FALSE(own_.hold(token));
+  ASSERT_EQ(value_of(own_.shares.held_parts(tag)).size(), 1u);
+  EXPECT_EQ(own_.drop(token), AfterDrop::kNobodys);
+  EXPECT_EQ(own_.used(), 0u);
+  EXPECT_TRUE(value_of(own_.shares.held_parts(tag)).empty());
+}
+
+TEST_F(ShareTableTest, ShareOfADeadProcessLetsNobodyInEvenBeforeItIsCleared) {
+  OtherProcess owner(exporter());
+  const ShareToken token(owner.hear_word());
+  owner.kill();
+  EXPECT_FALSE(own_.hold(token));
+  EXPECT_EQ(own_.used(), 0u);
+}
+
+TEST_F(ShareTableTest, ReturnThatItsOwnerNeverTookGoesWithTheOwner) {
+  OtherProcess owner([&](const Line& line) {
+    ShareRig theirs(server_);
+    const ShareToken token = theirs.add();
+    line.say(token.word());
+    line.hear_word();
+    line.say(static_cast<uint64_t>(theirs.drop(token)));
+    line.hear();
+  });
+  const ShareToken token(owner.hear_word());
+  ASSERT_TRUE(own_.hold(token));
+  EXPECT_EQ(drop_of(owner), AfterDrop::kHeld);
+  EXPECT_EQ(own_.drop(token), AfterDrop::kReturned);
+  owner.kill();
+  EXPECT_EQ(own_.used(), 0u);
+  EXPECT_EQ(own_.add().number(), token.number());
+}
+
+TEST_F(ShareTableTest, NextProcessOfASlotHasNothingOfTheOneBefore) {
+  OtherProcess owner(exporter());
+  const ShareToken token(owner.hear_word());
+  ASSERT_TRUE(own_.hold(token));
+  owner.kill();
+  OtherProcess next([&](const Line&) {
+    ShareRig theirs(server_);
+    EXPECT_EQ(theirs.ledger->own_slot(), 1u);
+    EXPECT_FALSE(theirs.shares.has_returns());
+    EXPECT_TRUE(value_of(theirs.shares.take_returns()).empty());
+    EXPECT_TRUE(value_of(theirs.shares.held_parts(theirs.ledger->own_tag())).empty());
+    EXPECT_FALSE(theirs.hold(token));
+  });
+  EXPECT_TRUE(next.ended_well());
+  EXPECT_EQ(own_.drop(token), AfterDrop::kNobodys);
+}
+
+TEST_F(ShareTableTest, HeldPartsAreThoseOfOneOwner) {
+  const ShareToken first = own_.add();
+  ShareDescription wanted = ShareRig::description();
+  wanted.store = 2;
+  wanted.offset = 8 * kMiB;
+  (void)own_.add(wanted);
+  OtherProcess other(exporter());
+  other.hear_word();
+  const auto parts = value_of(own_.shares.held_parts(own_.ledger->own_tag()));
+  ASSERT_EQ(parts.size(), 2u);
+  EXPECT_EQ(parts[1].store, 2u);
+  EXPECT_EQ(parts[1].offset, 8 * kMiB);
+  EXPECT_EQ(parts[1].size, kShareBytes);
+  EXPECT_EQ(own_.drop(first), AfterDrop::kOwnAgain);
+  EXPECT_EQ(value_of(own_.shares.held_parts(own_.ledger->own_tag())).size(), 1u);
+}
+
+TEST_F(ShareTableTest, FullTableTakesNothingFromTheProcess) {
+  TableHead& head = own_.ledger->header().shares;
+  head.backed.store(kMostShares);
+  head.high.store(kMostShares);
+  ASSERT_TRUE(own_.capacity.charge({0, PageKind::kHuge, kShareBytes}));
+  EXPECT_TRUE(fails_with(own_.shares.add(ShareRig::description()), ErrorCode::kOutOfResources));
+  EXPECT_EQ(own_.ledger->header().changes.load() % 2, 0u);
+  EXPECT_EQ(own_.used(), kShareBytes);
+  head.high.store(0);
+  own_.capacity.credit({0, PageKind::kHuge, kShareBytes});
+  EXPECT_EQ(own_.used(), 0u);
+}
+
+TEST_F(ShareTableTest, StaysExactWithManyThreads) {
+  run_on_threads(4, [&](int) {
+    for (int round = 0; round < 200; ++round) {
+      const ShareToken token = own_.add();
+      EXPECT_TRUE(own_.shares.find(token));
+      EXPECT_EQ(own_.drop(token), AfterDrop::kOwnAgain);
+    }
+  });
+  EXPECT_EQ(own_.used(), 0u);
+  EXPECT_EQ(own_.ledger->own().holds, 0u);
+  EXPECT_LE(own_.ledger->header().shares.high.load(), 4u);
+}
+
+// However memory moves between a process and its share, it is counted once.
+TEST_F(ShareTableTest, FiguresAreRightWhileMemoryMoves) {
+  OtherProcess mover([&](const Line& line) {
+    ShareRig theirs(server_);
+    line.say();
+    while (true) (void)theirs.drop(theirs.add());
+  });
+  mover.hear_word();
+  for (int i = 0; i < 5000; ++i) ASSERT_LE(own_.used(), kShareBytes) << i;
+  mover.kill();
+  EXPECT_EQ(own_.used(), 0u);
+}
+
+}  // namespace
+}  // namespace understudy

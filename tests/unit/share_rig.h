@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A process of a test server with a capacity and a share table: what share tests look at.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "device/capacity.h"
+#include "device/share_table.h"
+#include "unit/test_server.h"
+
+namespace understudy {
+
+inline constexpr uint64_t kShareBytes = 4 * kMiB;
+
+struct ShareRig {
+  explicit ShareRig(const TestServer& server)
+      : ledger(server.join()), capacity(*ledger, TestServer::numbers()), shares(*ledger) {}
+
+  static ShareDescription description() {
+    ShareDescription wanted;
+    wanted.location = {LocationKind::kDevice, 0};
+    wanted.size = kShareBytes;
+    wanted.charged = kShareBytes;
+    return wanted;
+  }
+  // Memory of this process that it shares.
+  ShareToken add(const ShareDescription& wanted = description()) {
+    EXPECT_TRUE(capacity.charge({0, wanted.page_kind, wanted.charged}));
+    return value_of(shares.add(wanted));
+  }
+  bool hold(ShareToken token) { return value_of(shares.hold(token)); }
+  AfterDrop drop(ShareToken token) { return value_of(shares.drop(token.number())); }
+
+  // Of all processes, on device 0.
+  uint64_t used(PageKind kind = PageKind::kHuge) const {
+    const PoolFigures figures = capacity.figures(0, kind);
+    return figures.total - figures.free;
+  }
+
+  std::unique_ptr<Ledger> ledger;
+  Capacity capacity;
+  ShareTable shares;
+};
+
+}  // namespace understudy
