@@ -6,8 +6,6 @@
 #include <sys/mman.h>
 
 #include <atomic>
-#include <cstdlib>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,6 +14,7 @@
 #include "support/fail.h"
 #include "support/measure.h"
 #include "support/other_process.h"
+#include "support/private_server.h"
 #include "support/report.h"
 
 namespace {
@@ -96,8 +95,7 @@ double among_others(const std::vector<std::unique_ptr<OtherProcess>>& others, Sh
 int main(int argc, char** argv) {
   const Report report("ledger", argc, argv);
   const unsigned repetitions = report.full_or_smoke(41U, 3U);
-  std::string path = "/dev/shm/understudy-bench-XXXXXX";
-  require(mkdtemp(path.data()) != nullptr, "mkdtemp");
+  const std::string& path = use_private_server();
   void* const memory =
       mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   require(memory != MAP_FAILED, "mmap");
@@ -128,5 +126,4 @@ int main(int argc, char** argv) {
     report.add(
         {"the same, four processes", kNanoseconds, figures[2], figures[3], {.at_most = 300}});
   }
-  std::filesystem::remove_all(path);
 }

@@ -11,8 +11,6 @@
 
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
-#include <string>
 #include <thread>
 #include <vector>
 
@@ -20,6 +18,7 @@
 #include "support/fail.h"
 #include "support/measure.h"
 #include "support/other_process.h"
+#include "support/private_server.h"
 #include "support/raw_memory.h"
 #include "support/report.h"
 
@@ -34,7 +33,7 @@ constexpr unsigned char kFill = 0x5A;
 sockaddr_un raw_address() {
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;
-  snprintf(address.sun_path, sizeof address.sun_path, "%s/raw", getenv("UNDERSTUDY_RUNTIME_DIR"));
+  snprintf(address.sun_path, sizeof address.sun_path, "%s/raw", use_private_server().c_str());
   return address;
 }
 
@@ -206,9 +205,6 @@ class Importer {
 
 int main(int argc, char** argv) {
   const Report report("sharing", argc, argv);
-  std::string path = "/dev/shm/understudy-bench-XXXXXX";
-  require(mkdtemp(path.data()) != nullptr, "mkdtemp");
-  setenv("UNDERSTUDY_RUNTIME_DIR", path.c_str(), 1);
   {
     const OtherProcess exporter(run_exporter);
     start_device();
@@ -230,5 +226,4 @@ int main(int argc, char** argv) {
     report.add({"second block, whitelist", kMicroseconds, second[2], second[3], kNearRaw});
     report.add({"open to all, until mapped", kMicroseconds, second[4], {}, {.at_most = 20}});
   }
-  std::filesystem::remove_all(path);
 }

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "support/fail.h"
+#include "support/private_server.h"
 
 namespace bench {
 
@@ -75,6 +76,7 @@ std::string json_number(const std::optional<double>& value) {
 }  // namespace
 
 Report::Report(const char* question, int argc, char** argv) : question_(question) {
+  use_private_server();
   for (int i = 1; i < argc; ++i) {
     if (strcmp(argv[i], "--smoke") == 0) {
       smoke_ = true;
