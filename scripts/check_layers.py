@@ -30,6 +30,8 @@ PUBLISHED_SPELLING = re.compile(r"\b(acl(?:rt|sys)?[A-Z]\w*|ACL_\w+)")
 BLACK_BOXES = {"tests/rules": "tests", "tests/process": "tests", "tests/stress": "tests",
                "tests/regress": "tests", "tests/support": "tests", "examples": "examples",
                "bench": "bench"}
+# One that measures what no published function does alone.
+SEES_INSIDE = ("bench/ledger/",)
 LONG_FILE = 400
 
 
@@ -88,6 +90,8 @@ def check_layer_file(path, reach):
 def check_black_box_file(path, root):
     """Yields the problems of one file that must not see the inside of the library."""
     where = cpp_text.relative(path)
+    if str(where).startswith(SEES_INSIDE):
+        return
     for line, name in cpp_text.includes(cpp_text.read(path)):
         inner = name[1:-1]
         if inner.startswith("acl/"):

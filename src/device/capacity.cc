@@ -51,14 +51,14 @@ uint64_t Capacity::total_pages(unsigned pool) const {
 
 uint64_t Capacity::pages(unsigned number, unsigned pool, Count count) const {
   const LedgerHeader& header = ledger_.header();
-  uint64_t sum = 0;
+  // First: a charge under the lock is in its slot before it is no longer held back.
+  uint64_t sum = count == Count::kUsedAndAsked ? header.held_back[number].words[pool].load() : 0;
   const uint32_t slots = header.slots.load();
   for (unsigned slot = 0; slot < slots; ++slot) {
     const PoolWord word(ledger_.slot(slot).devices[number].words[pool].load());
     sum += word.used();
     if (count == Count::kUsedAndAsked) sum += word.asked();
   }
-  if (count == Count::kUsedAndAsked) sum += header.held_back[number].words[pool].load();
   // Last: a charge that goes from a slot to a share meanwhile may count twice, but never not at
   // all.
   return sum + header.shared[number].words[pool].load();
@@ -73,6 +73,8 @@ uint64_t Capacity::application(unsigned device) const {
 }
 
 bool Capacity::charge_pool(const Charge& charge) {
+  if (!ledger_.has_own_slot()) [[unlikely]]
+    return false;
   const unsigned number = number_of(charge.device);
   const unsigned pool = pool_of(charge.kind);
   const uint64_t pages = pages_of(charge.bytes);
@@ -167,14 +169,14 @@ bool Capacity::charge(const Charge& charge) {
 }
 
 void Capacity::credit(const Charge& charge) {
-  const uint64_t pages = pages_of(charge.bytes);
-  const PoolWord before(own_word(number_of(charge.device), pool_of(charge.kind)).fetch_sub(pages));
-  if (before.used() < pages) [[unlikely]] {
-    US_INVARIANT(!ledger_.has_own_slot(),
+  // Unless others took this process for dead: they gave its charges back, and its slot to another.
+  if (ledger_.has_own_slot()) [[likely]] {
+    const uint64_t pages = pages_of(charge.bytes);
+    const PoolWord before(
+        own_word(number_of(charge.device), pool_of(charge.kind)).fetch_sub(pages));
+    US_INVARIANT(before.used() >= pages || !ledger_.has_own_slot(),
                  "device %u was credited %llu pages more than it was charged", charge.device,
                  static_cast<unsigned long long>(pages - before.used()));
-    // Others took this process for dead and gave its charges back.
-    own_word(number_of(charge.device), pool_of(charge.kind)).fetch_add(pages);
   }
   untag(charge);
 }

@@ -22,7 +22,8 @@ namespace {
 constexpr uint64_t kJoinByte = uint64_t{1} << 40;
 constexpr uint64_t kSlotBytes = kJoinByte + 1;
 
-constexpr LedgerMutex::Holder kJoiner = (1U << 30) - 1;
+// A process that has no slot yet has the ledger's lock under a number of its own with this bit.
+constexpr LedgerMutex::Holder kJoiner = 1U << 30;
 
 constexpr std::chrono::seconds kPatience(5);
 
@@ -68,6 +69,9 @@ Result<std::unique_ptr<Ledger>> Ledger::make_private(const ServerShape& shape) {
 Ledger::~Ledger() {
   if (file_.valid()) platform::forget_for_fork_child(file_.get());
 }
+
+Ledger::Ledger()
+    : joiner_(kJoiner | static_cast<LedgerMutex::Holder>(platform::random_number() % kJoiner)) {}
 
 Result<void> Ledger::open(const ServerShape& shape) {
   const std::string path = directory_->path() + "/ledger";
@@ -174,9 +178,15 @@ bool Ledger::is_alive(ShortProcessTag process) const {
 bool Ledger::has_own_slot() const { return own().taken.load() != 0 && tag_of(own_) == own_tag_; }
 
 Result<LedgerLock> Ledger::lock() {
+  if (!own_tag_.is_nobody() && !has_own_slot()) {
+    return Error::format(
+        ErrorCode::kConnection,
+        "this process has closed the descriptor of the server's ledger, and others "
+        "take it for dead");
+  }
   // A process without a slot has not joined yet, and they join one at a time.
   const LedgerMutex::Holder self =
-      own_tag_.is_nobody() ? kJoiner : ShortProcessTag(own_tag_).word() + 1;
+      own_tag_.is_nobody() ? joiner_ : ShortProcessTag(own_tag_).word() + 1;
   switch (header().mutex.lock(self, *this, Clock::now() + kPatience)) {
     case LedgerLocking::kTaken:
       break;
@@ -193,7 +203,7 @@ Result<LedgerLock> Ledger::lock() {
 }
 
 bool Ledger::is_alive(LedgerMutex::Holder holder) const {
-  if (holder == kJoiner) {
+  if ((holder & kJoiner) != 0) {
     return file_.valid() && platform::is_locked_by_other(file_.get(), kJoinByte);
   }
   return is_alive(ShortProcessTag(holder - 1));

@@ -129,7 +129,7 @@ class Ledger final : private LedgerMutex::Census {
 
  private:
   friend class LedgerLock;
-  Ledger() = default;
+  Ledger();
 
   bool is_alive(LedgerMutex::Holder holder) const override;
 
@@ -147,6 +147,7 @@ class Ledger final : private LedgerMutex::Census {
   platform::UniqueFd file_;
   platform::FileIdentity identity_;
   ProcessTag own_tag_;
+  const LedgerMutex::Holder joiner_;  // who this is before it has a slot
   platform::SharedMapping mapping_;
   unsigned own_ = kProcessSlots;  // none yet
 };

@@ -137,11 +137,12 @@ static_assert(sizeof(ShareEntry) == 128);
 // An event that processes share. Records are numbered; which of the latest ones were reached is in
 // `records`, at the place of their number.
 struct alignas(64) SharedEvent {
-  static constexpr unsigned kRecords = 32;  // more that are not reached wait for each other
+  static constexpr unsigned kRecords = 32;
   struct Record {
     std::atomic<uint64_t> word;  // number * 2 + whether it was reached
     std::atomic<uint64_t> process;
     std::atomic<uint64_t> stream;  // of that process
+    std::atomic<uint64_t> over;    // records here up to this number were reached
   };
 
   std::atomic<uint64_t> secret{0};

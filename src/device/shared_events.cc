@@ -29,7 +29,10 @@ Result<ShareToken> SharedEvents::add() {
   US_TRY_ASSIGN(const LedgerLock lock, ledger_.lock());
   US_TRY_ASSIGN(const uint32_t number, take_entry<Table>(ledger_));
   SharedEvent& event = ledger_.event(number);
-  for (SharedEvent::Record& each : event.records) each.word.store(0);
+  for (SharedEvent::Record& each : event.records) {
+    each.word.store(0);
+    each.over.store(0);
+  }
   event.latest.store(0);
   event.owner = static_cast<uint16_t>(ledger_.own_slot());
   event.holders.add(ledger_.own_slot());
@@ -69,15 +72,17 @@ Result<uint64_t> SharedEvents::record(uint32_t number, uint64_t stream) {
   SharedEvent& event = ledger_.event(number);
   const uint64_t record = event.latest.load() + 1;
   SharedEvent::Record& place = place_of(event, record);
-  // A later record of the same stream stands for the earlier one; one of another stream does not.
+  // Records of one stream are reached in their order, so they may follow each other in a place;
+  // those of several streams may not.
   const bool is_pending = place.word.load() != 0 && (place.word.load() & kReachedBit) == 0;
   const ProcessTag process(place.process.load());
-  if (is_pending && (process != ledger_.own_tag() || place.stream.load() != stream) &&
-      ledger_.is_alive(process)) {
+  const bool is_same_stream = process == ledger_.own_tag() && place.stream.load() == stream;
+  if (is_pending && !is_same_stream && ledger_.is_alive(process)) {
     return Error::format(ErrorCode::kOutOfEvents,
-                         "the event was recorded %u times since by streams that did not get there",
+                         "the event was recorded %u times since another stream was to reach it",
                          SharedEvent::kRecords);
   }
+  if (!is_pending || !is_same_stream) place.over.store(place.word.load() >> 1);
   place.process.store(ledger_.own_tag().word());
   place.stream.store(stream);
   place.word.store(record << 1);
@@ -87,8 +92,14 @@ Result<uint64_t> SharedEvents::record(uint32_t number, uint64_t stream) {
 
 void SharedEvents::reach(uint32_t number, uint64_t record) {
   SharedEvent& event = ledger_.event(number);
-  uint64_t pending = record << 1;
-  place_of(event, record).word.compare_exchange_strong(pending, pending | kReachedBit);
+  SharedEvent::Record& place = place_of(event, record);
+  uint64_t word = record << 1;
+  if (!place.word.compare_exchange_strong(word, word | kReachedBit)) {
+    // A later record of the same stream has the place by now.
+    uint64_t over = place.over.load();
+    while (over < record && !place.over.compare_exchange_weak(over, record)) {
+    }
+  }
   note_change(event);
 }
 
@@ -98,7 +109,9 @@ RecordState SharedEvents::state(uint32_t number, uint64_t record) const {
   if (record == 0) return RecordState::kNone;
   SharedEvent::Record& place = place_of(ledger_.event(number), record);
   const uint64_t process = place.process.load();
-  // A later record at the same place is of the same stream, or this one was over.
+  // A later record may have the place.
+  const uint64_t latest = place.word.load() >> 1;
+  if (latest > record && place.over.load() >= record) return RecordState::kReached;
   if ((place.word.load() & kReachedBit) != 0) return RecordState::kReached;
   if (ledger_.is_alive(ProcessTag(process)) || place.process.load() != process) {
     return RecordState::kPending;

@@ -148,6 +148,7 @@ void Attendant::admit_guests() {
   while (true) {
     Result<platform::UnsharedFd> accepted = accept();
     if (!accepted.ok()) {
+      if (!is_awaited()) return;
       // One guest less is the way out, if there is one.
       if (guests_.empty()) {
         closed_ = Clock::now() + kClosedTime;
@@ -162,6 +163,14 @@ void Attendant::admit_guests() {
     if (guests_.size() == kMostGuests) guests_.erase(guests_.begin());
     guests_.push_back(std::move(guest));
   }
+}
+
+// Whether someone wants in.
+bool Attendant::is_awaited() {
+  MutexLock lock(mutex_);
+  platform::Watched listener{listener_.get()};
+  platform::wait_for_any({&listener, 1}, Clock::now());
+  return listener.ready;
 }
 
 Result<platform::UnsharedFd> Attendant::accept() {

@@ -60,6 +60,7 @@ class Attendant {
   void wait();
   void admit_guests();
   Result<platform::UnsharedFd> accept();
+  bool is_awaited();
   void serve_guests();
   // True: the guest has what it came for, or never will.
   bool serve(const Guest& guest);

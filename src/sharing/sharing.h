@@ -73,6 +73,7 @@ class Sharing final : public MemoryKeeper, public MemoryCache, private Attendant
     StoreName store;
     Extent extent;
     bool is_own = false;         // exported by this very process
+    bool is_whole = false;       // has its granules for itself
     std::vector<Block*> blocks;  // one per import
   };
   enum class Times : uint8_t { kOnce, kOften };

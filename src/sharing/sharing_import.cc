@@ -133,7 +133,9 @@ Result<Block*> Sharing::import(ShareToken token, ShareKind kind, unsigned device
         undo_hold();
         return opened.error();
       }
-      imported_.emplace(view.number, Imported{name, opened.value(), is_own, {}});
+      const bool is_whole = is_aligned(view.description.offset, kGranule) &&
+                            is_aligned(view.description.size, kGranule);
+      imported_.emplace(view.number, Imported{name, opened.value(), is_own, is_whole, {}});
     }
     Imported& import = imported_.at(view.number);
     Result<Block*> block =
@@ -178,9 +180,8 @@ void Sharing::release_locked(uint32_t share, const Imported& import) {
 
 // Of a dead process's store. A granule of small allocations may have others in it.
 void Sharing::discard_part(const Imported& import) {
-  const Extent& extent = import.extent;
-  if (extent.size > kGranule) {
-    foreign_stores_.discard_extent(import.store, extent);
+  if (import.is_whole) {
+    foreign_stores_.discard_extent(import.store, import.extent);
   } else {
     discard_unheld(import.store.owner);
   }

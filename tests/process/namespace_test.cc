@@ -10,7 +10,7 @@
 //   the exporter's by the number that this one has outside; what that process takes for its own
 //   number means another one, or nobody. A process that the exporter does not see at all cannot be
 //   listed.
-// Covers: SHARE-22, SHARE-30, SHARE-31, SHARE-32, SHARE-35, SHARE-39, SHARE-42, IPC-14.
+// Covers: IPC-14, SHARE-30, SHARE-31, SHARE-32, SHARE-35, SHARE-39, SHARE-42.
 #include <optional>
 #include <string>
 #include <vector>

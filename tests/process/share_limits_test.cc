@@ -2,7 +2,7 @@
 //
 // Sharing at the size of large models: tens of thousands of shared blocks under an ordinary limit
 // of open files and with little memory for each, and what dead exporters leave behind.
-// Covers: SHARE-06, SHARE-34, SHARE-35, SHARE-38, SHARE-39, IPC-22.
+// Covers: IPC-22, SHARE-06, SHARE-35, SHARE-38, SHARE-39.
 #include <malloc.h>
 
 #include <array>

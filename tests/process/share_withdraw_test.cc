@@ -2,7 +2,7 @@
 //
 // Imports at the very moment in which the exporter withdraws what it offered: a listed process gets
 // the memory, or hears that there is none any more, but never that it is not listed.
-// Covers: SHARE-28, SHARE-31, IPC-12, IPC-13.
+// Covers: IPC-12, IPC-22, SHARE-28, SHARE-31.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>

@@ -4,6 +4,7 @@
 // each time replaced by a new one. A process in their middle that nobody kills never sees a wrong
 // byte or a wrong code, and afterwards everything is given back.
 // UNDERSTUDY_STORM_KILLS sets how many kills there are.
+// Covers: IPC-22, SHARE-38, SHARE-39, SHARE-40.
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>

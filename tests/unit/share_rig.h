@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "device/capacity.h"
 #include "device/share_table.h"
@@ -22,6 +23,7 @@ struct ShareRig {
     ShareDescription wanted;
     wanted.location = {LocationKind::kDevice, 0};
     wanted.size = kShareBytes;
+    wanted.usable = kShareBytes;
     wanted.charged = kShareBytes;
     return wanted;
   }
@@ -31,7 +33,9 @@ struct ShareRig {
     return value_of(shares.add(wanted));
   }
   bool hold(ShareToken token) { return value_of(shares.hold(token)); }
+  std::optional<ShareView> find(ShareToken token) const { return value_of(shares.find(token)); }
   AfterDrop drop(ShareToken token) { return value_of(shares.drop(token.number())); }
+  bool has_returns() const { return shares.returns().load() != 0; }
 
   // Of all processes, on device 0.
   uint64_t used(PageKind kind = PageKind::kHuge) const {

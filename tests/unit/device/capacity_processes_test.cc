@@ -3,7 +3,9 @@
 // The capacity of devices that several processes use: together they never get more than there is,
 // and what a dead one had is there for the others.
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 
 #include <atomic>
 #include <cstdint>
@@ -17,6 +19,7 @@ namespace {
 
 constexpr auto kHuge = PageKind::kHuge;
 constexpr Charge kAll{0, kHuge, TestServer::kHugeMemory};
+constexpr Charge kTooMuch{0, kHuge, TestServer::kHugeMemory + kHugePage};
 constexpr Charge kOnePage{0, kHuge, kHugePage};
 constexpr uint64_t kPages = TestServer::kHugeMemory / kHugePage;  // huge ones
 constexpr uint64_t kAllPages = TestServer::kHugeMemory / kNormalPage;
@@ -155,23 +158,116 @@ TEST_F(CapacityOfProcesses, WhatALivingOneHoldsBackNobodyElseTakes) {
   EXPECT_FALSE(own_.capacity.charge(kOnePage));
 }
 
-TEST_F(CapacityOfProcesses, ProcessThatAsksAndGivesUpIsWaitedFor) {
-  // It asks for all of it again and again, which it never gets: there is a page less.
-  ASSERT_TRUE(own_.capacity.charge(kOnePage));
+TEST_F(CapacityOfProcesses, ProcessThatAsksAndGivesUpKeepsNobodyFromTheirs) {
   OtherProcess other([&](const Line& line) {
     ShareRig theirs(server_);
-    std::atomic<uint64_t>& word = theirs.ledger->own().devices[0].words[1];
     line.say();
-    while (true) {
-      word.fetch_add(PoolWord::asking(kAllPages));
-      word.fetch_sub(PoolWord::asking(kAllPages));
-    }
+    while (true) EXPECT_FALSE(theirs.capacity.charge(kTooMuch));
   });
   other.hear_word();
   for (int i = 0; i < 100; ++i) {
     ASSERT_TRUE(own_.capacity.charge(kOnePage)) << i;
     own_.capacity.credit(kOnePage);
   }
+  other.kill();
+  EXPECT_EQ(own_.used(), 0u);
+}
+
+// Wherever it was stopped: between asking and giving up too.
+TEST_F(CapacityOfProcesses, StoppedProcessKeepsNobodyFromTheirs) {
+  OtherProcess other([&](const Line& line) {
+    ShareRig theirs(server_);
+    line.say();
+    while (true) EXPECT_FALSE(theirs.capacity.charge(kTooMuch));
+  });
+  other.hear_word();
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_EQ(kill(other.id(), SIGSTOP), 0);
+    int status = 0;
+    ASSERT_EQ(waitpid(other.id(), &status, WUNTRACED), other.id());
+    ASSERT_TRUE(WIFSTOPPED(status));
+    ASSERT_TRUE(charge_all()) << i;
+    ASSERT_EQ(own_.used(), TestServer::kHugeMemory) << i;
+    own_.capacity.credit(kAll);
+    ASSERT_EQ(own_.used(), 0u) << i;
+    ASSERT_EQ(kill(other.id(), SIGCONT), 0);
+  }
+  other.kill();
+  EXPECT_EQ(own_.used(), 0u);
+}
+
+// A thread of the other process asks and is stopped; another thread of it asks later.
+TEST_F(CapacityOfProcesses, ProcessWhoseAsksDoNotCountGetsItsMemoryTheCarefulWay) {
+  OtherProcess other([&](const Line& line) {
+    ShareRig theirs(server_);
+    std::atomic<uint64_t>& word = theirs.ledger->own().devices[0].words[1];
+    word.fetch_add(PoolWord::asking(kAllPages));
+    line.say();
+    line.hear_word();
+    // The stopped thread's ask still does not count, nor do those that come after it.
+    EXPECT_TRUE(theirs.capacity.charge(kOnePage));
+    EXPECT_TRUE(PoolWord(word.load()).is_void());
+    EXPECT_EQ(PoolWord(word.load()).used(), kHugePage / kNormalPage);
+    line.say();
+    line.hear_word();
+    word.fetch_sub(PoolWord::asking(kAllPages));
+    // The next one leaves a word as good as new, and the one after it asks as usual.
+    for (int i = 0; i < 2; ++i) {
+      EXPECT_TRUE(theirs.capacity.charge(kOnePage));
+      EXPECT_FALSE(PoolWord(word.load()).is_void());
+      EXPECT_FALSE(PoolWord(word.load()).has_asks());
+    }
+    EXPECT_FALSE(theirs.capacity.charge(kAll));
+    line.say();
+    line.hear();
+  });
+  other.hear_word();
+  EXPECT_TRUE(own_.capacity.charge(kOnePage));
+  EXPECT_EQ(own_.used(), kHugePage);
+  const std::atomic<uint64_t>& theirs = own_.ledger->slot(1).devices[0].words[1];
+  EXPECT_TRUE(PoolWord(theirs.load()).is_void());
+  other.say();
+  other.hear_word();
+  EXPECT_EQ(own_.used(), 2 * kHugePage);
+  other.say();
+  other.hear_word();
+  EXPECT_EQ(own_.used(), 4 * kHugePage);
+  EXPECT_EQ(theirs.load(), 3 * kHugePage / kNormalPage);
+  EXPECT_EQ(held_back().load(), 0u);
+  other.kill();
+  EXPECT_EQ(own_.used(), kHugePage);
+}
+
+TEST_F(CapacityOfProcesses, ProcessWhoseAsksDoNotCountGetsNoMoreThanThereIs) {
+  OtherProcess other([&](const Line& line) {
+    ShareRig theirs(server_);
+    theirs.ledger->own().devices[0].words[1].fetch_add(PoolWord::asking(kAllPages));
+    line.say();
+    line.hear_word();
+    EXPECT_FALSE(theirs.capacity.charge(kOnePage));
+    line.say();
+    line.hear();
+  });
+  other.hear_word();
+  ASSERT_TRUE(charge_all());
+  other.say();
+  other.hear_word();
+  EXPECT_EQ(own_.used(), TestServer::kHugeMemory);
+}
+
+TEST(PoolWordTest, KeepsWhatIsUsedAndWhatIsAskedFor) {
+  constexpr uint64_t kMostUsed = (uint64_t{1} << PoolWord::kUsedBits) - 1;
+  const PoolWord word(PoolWord::asking(7) + kMostUsed);
+  EXPECT_EQ(word.used(), kMostUsed);
+  EXPECT_EQ(word.asked(), 7u);
+  EXPECT_TRUE(word.has_asks());
+  EXPECT_FALSE(word.is_void());
+  const PoolWord voided((PoolWord::asking(7) + 5) | PoolWord::kVoid);
+  EXPECT_EQ(voided.used(), 5u);
+  EXPECT_EQ(voided.asked(), 0u);
+  EXPECT_TRUE(voided.has_asks());
+  EXPECT_TRUE(voided.is_void());
+  EXPECT_FALSE(PoolWord(PoolWord::kVoid | 5).has_asks());
 }
 
 TEST_F(CapacityOfProcesses, DevicesHaveTheNumbersOfTheServer) {

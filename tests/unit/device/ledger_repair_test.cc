@@ -4,6 +4,7 @@
 // repairs what they left. Each step of a change is the last one of a process once.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <vector>
@@ -107,7 +108,7 @@ TEST_F(LedgerRepair, DeathAtAnyStepOfALastDropReturnsTheMemoryToItsOwner) {
     holder.say();
     EXPECT_TRUE(holder.ended_well());
     EXPECT_EQ(own.used(), 0u) << "step " << count;
-    EXPECT_TRUE(own.shares.has_returns()) << "step " << count;
+    EXPECT_TRUE(own.has_returns()) << "step " << count;
     EXPECT_EQ(value_of(own.shares.take_returns()), std::vector<uint32_t>{0}) << "step " << count;
     expect_sound(own, count);
   }
@@ -172,7 +173,7 @@ TEST_F(LedgerRepair, DeathAtAnyStepOfAClearanceIsNoDifference) {
     cleaner.say();
     EXPECT_TRUE(cleaner.ended_well());
     EXPECT_EQ(own.used(), kShareBytes) << "step " << count;
-    EXPECT_FALSE(own.shares.find(token)) << "step " << count;
+    EXPECT_FALSE(own.find(token)) << "step " << count;
     EXPECT_EQ(own.drop(token), AfterDrop::kNobodys) << "step " << count;
     expect_sound(own, count);
   }
@@ -246,7 +247,7 @@ TEST_F(LedgerRepair, WhatTheLivingHoldIsKept) {
   const ShareToken token = own.add();
   SharedEvents events(*own.ledger);
   const ShareToken event = value_of(events.add());
-  const uint64_t record = value_of(events.record(event.number()));
+  const uint64_t record = value_of(events.record(event.number(), 1));
   events.reach(event.number(), record);
   server.with_process_that_dies_locked([](Ledger& ledger) {
     change(ledger);
@@ -260,8 +261,8 @@ TEST_F(LedgerRepair, WhatTheLivingHoldIsKept) {
   });
   EXPECT_EQ(own.used(), kShareBytes);
   EXPECT_EQ(own.ledger->own().holds, 2u);
-  EXPECT_FALSE(own.shares.has_returns());
-  EXPECT_TRUE(own.shares.find(token));
+  EXPECT_FALSE(own.has_returns());
+  EXPECT_TRUE(own.find(token));
   EXPECT_EQ(events.state(event.number(), record), RecordState::kReached);
   EXPECT_NE(own.add().number(), token.number());
   EXPECT_NE(value_of(events.add()).number(), event.number());

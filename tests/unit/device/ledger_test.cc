@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who joins a server and who is of it: slots, tags, ends of processes. What they share is in
-// share_table_test.cc and shared_events_test.cc, deaths in the middle in ledger_repair_test.cc.
+// Who joins a server, and how processes end. Their slots and tags are in ledger_slots_test.cc, what
+// they share in share_table_test.cc and shared_events_test.cc, deaths in the middle in
+// ledger_repair_test.cc.
 #include "device/ledger.h"
 
-#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -18,7 +17,6 @@
 #include <string>
 #include <vector>
 
-#include "platform/byte_lock.h"
 #include "platform/process_identity.h"
 #include "unit/platform/planned_fault.h"
 #include "unit/test_server.h"
@@ -29,8 +27,15 @@ namespace {
 using platform::PlannedFault;
 using platform::SystemCall;
 
-// Where the locks of the slots are in the file, as every version of the library must have them.
-constexpr uint64_t kSlotBytes = (uint64_t{1} << 40) + 1;
+// What a process has the mutex as until it has a slot.
+constexpr LedgerMutex::Holder kJoiner = (1U << 30) - 1;
+
+void lock_as_joiner(Ledger& ledger) {
+  struct All final : LedgerMutex::Census {
+    bool is_alive(LedgerMutex::Holder) const override { return true; }
+  };
+  EXPECT_EQ(ledger.header().mutex.lock(kJoiner, All(), kNever), LedgerLocking::kTaken);
+}
 
 class LedgerTest : public testing::Test {
  protected:
@@ -63,12 +68,12 @@ TEST_F(LedgerTest, SecondProcessJoinsTheSameServer) {
     const std::unique_ptr<Ledger> theirs = server_.join();
     line.say(theirs->server()[0]);
     line.say(theirs->own_tag().word());
-    EXPECT_TRUE(theirs->is_alive(0U));
+    EXPECT_TRUE(theirs->is_slot_alive(0));
     EXPECT_TRUE(theirs->is_alive(theirs->tag_of(0)));
     line.hear();
   });
   EXPECT_EQ(other.hear_word(), ledger->server()[0]);
-  const ProcessTag tag(static_cast<uint32_t>(other.hear_word()));
+  const ProcessTag tag(other.hear_word());
   EXPECT_EQ(tag.slot(), 1u);
   EXPECT_NE(tag, ledger->own_tag());
   EXPECT_EQ(ledger->tag_of(1), tag);
@@ -76,7 +81,7 @@ TEST_F(LedgerTest, SecondProcessJoinsTheSameServer) {
   EXPECT_TRUE(ledger->is_alive(tag));
   other.kill();
   EXPECT_FALSE(ledger->is_alive(tag));
-  EXPECT_FALSE(ledger->is_alive(1U));
+  EXPECT_FALSE(ledger->is_slot_alive(1));
 }
 
 TEST_F(LedgerTest, ServerLivesOnWithoutTheProcessThatBeganIt) {
@@ -156,34 +161,6 @@ TEST_F(LedgerTest, FileThatWasCutShortIsLeftAlone) {
   EXPECT_TRUE(fails_with(server_.try_join(), ErrorCode::kNoPermission));
 }
 
-TEST_F(LedgerTest, SlotOfAProcessThatDiedIsTakenAgainWithAnotherTag) {
-  const std::unique_ptr<Ledger> ledger = server_.join();
-  std::vector<ProcessTag> tags;
-  for (int i = 0; i < 3; ++i) {
-    OtherProcess other(member());
-    tags.emplace_back(static_cast<uint32_t>(other.hear_word()));
-    EXPECT_EQ(tags.back().slot(), 1u);
-    EXPECT_TRUE(ledger->is_alive(tags.back()));
-    for (size_t earlier = 0; earlier + 1 < tags.size(); ++earlier) {
-      EXPECT_NE(tags[earlier], tags.back());
-      EXPECT_FALSE(ledger->is_alive(tags[earlier]));
-    }
-    other.kill();
-  }
-  EXPECT_EQ(ledger->header().slots.load(), 2u);
-}
-
-// The same where it was the first slot.
-TEST_F(LedgerTest, FirstSlotIsTakenAgainWhenItsProcessDied) {
-  OtherProcess first(member());
-  first.hear_word();
-  OtherProcess second(member());
-  second.hear_word();
-  first.kill();
-  const std::unique_ptr<Ledger> ledger = server_.join();
-  EXPECT_EQ(ledger->own_slot(), 0u);
-}
-
 TEST_F(LedgerTest, EndedProcessesAreCleared) {
   const std::unique_ptr<Ledger> ledger = server_.join();
   server_.with_process_that_dies([](Ledger& theirs) {
@@ -221,31 +198,8 @@ TEST_F(LedgerTest, NobodyIsAlive) {
   EXPECT_FALSE(ledger->is_alive(ProcessTag(0, ledger->own().generation.load() + 1)));
 }
 
-TEST_F(LedgerTest, ServerWithAllSlotsTakenRefusesTheNext) {
-  // One process may have the locks of many slots: to others that is the same.
-  OtherProcess crowd([&](const Line& line) {
-    const std::unique_ptr<Ledger> theirs = server_.join();
-    const platform::UniqueFd file(open(server_.ledger_path().c_str(), O_RDWR | O_CLOEXEC));
-    ASSERT_EQ(ftruncate(file.get(), static_cast<off_t>(kSharesOffset)), 0);
-    for (unsigned slot = 1; slot < kProcessSlots; ++slot) {
-      ASSERT_TRUE(platform::try_lock_byte(file.get(), kSlotBytes + slot));
-      theirs->slot(slot).taken.store(1);
-    }
-    theirs->header().slots.store(kProcessSlots);
-    line.say();
-    line.hear_word();
-    platform::unlock_byte(file.get(), kSlotBytes + 100);
-    line.say();
-    line.hear();
-  });
-  crowd.hear_word();
-  EXPECT_TRUE(fails_with(server_.try_join(), ErrorCode::kOutOfResources));
-  crowd.say();
-  crowd.hear_word();
-  EXPECT_EQ(server_.join()->own_slot(), 100u);
-}
-
-TEST_F(LedgerTest, LocksAreOfOneProcessAtATimeAndNeverWaitedForLong) {
+// How long a lock is waited for is in ledger_mutex_test.cc.
+TEST_F(LedgerTest, LockOfAProcessIsTakenWhenItDies) {
   const std::unique_ptr<Ledger> ledger = server_.join();
   OtherProcess other([&](const Line& line) {
     const std::unique_ptr<Ledger> theirs = server_.join();
@@ -254,10 +208,15 @@ TEST_F(LedgerTest, LocksAreOfOneProcessAtATimeAndNeverWaitedForLong) {
     line.hear();
   });
   other.hear_word();
-  const auto begin = Clock::now();
-  EXPECT_TRUE(fails_with(ledger->lock(), ErrorCode::kConnection));
-  EXPECT_LT(Clock::now() - begin, std::chrono::seconds(30));
   other.kill();
+  EXPECT_TRUE(is_ok(ledger->lock()));
+  EXPECT_TRUE(is_ok(ledger->lock()));
+}
+
+// It has no slot yet by which it could be known.
+TEST_F(LedgerTest, LockOfAProcessThatDiedWhenItJoinedIsTaken) {
+  const std::unique_ptr<Ledger> ledger = server_.join();
+  server_.with_process_that_dies([](Ledger& theirs) { lock_as_joiner(theirs); });
   EXPECT_TRUE(is_ok(ledger->lock()));
 }
 
@@ -281,35 +240,15 @@ TEST_F(LedgerTest, FaultsAtTheBeginningOfAServerAreErrors) {
   }
 }
 
-TEST_F(LedgerTest, SlotWhoseLockCannotBeTakenIsPassedOver) {
-  const PlannedFault fault(SystemCall::kLockByte, 2, ENOLCK);  // the first is that of joining
-  EXPECT_EQ(server_.join()->own_slot(), 1u);
-}
-
 TEST_F(LedgerTest, PrivateServerIsOfThisProcessAlone) {
   const std::unique_ptr<Ledger> ledger = value_of(Ledger::make_private(TestServer::shape()));
   EXPECT_EQ(ledger->directory(), nullptr);
   EXPECT_TRUE(ledger->is_alive(ledger->own_tag()));
-  EXPECT_FALSE(ledger->is_alive(1U));
+  EXPECT_FALSE(ledger->is_slot_alive(1));
   ledger->reclaim_if_any();
   EXPECT_NE(ledger->own().taken.load(), 0u);
   const std::unique_ptr<Ledger> other = value_of(Ledger::make_private(TestServer::shape()));
   EXPECT_NE(other->server(), ledger->server());
-}
-
-TEST(ProcessTagTest, KeepsSlotAndGeneration) {
-  EXPECT_TRUE(ProcessTag().is_nobody());
-  for (const unsigned slot : {0u, 1u, kProcessSlots - 1}) {
-    for (const uint32_t generation : {0u, 1u, 32767u, 32768u, 40000u}) {
-      const ProcessTag tag(slot, generation);
-      EXPECT_FALSE(tag.is_nobody());
-      EXPECT_EQ(tag.slot(), slot);
-      EXPECT_TRUE(tag.has_generation(generation));
-      EXPECT_FALSE(tag.has_generation(generation + 1));
-      EXPECT_EQ(ProcessTag(tag.word()), tag);
-      EXPECT_LT(tag.word(), 1U << ProcessTag::kBits);
-    }
-  }
 }
 
 }  // namespace

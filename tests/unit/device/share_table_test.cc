@@ -54,10 +54,11 @@ TEST_F(ShareTableTest, IsFoundByItsTokenAsItWasDescribed) {
   wanted.store = 27;
   wanted.offset = 12345;
   wanted.size = 678;
+  wanted.usable = 600;
   wanted.charged = kNormalPage;
   ASSERT_TRUE(own_.capacity.charge({1, PageKind::kNormal, kNormalPage}));
   const ShareToken token = value_of(own_.shares.add(wanted));
-  const std::optional<ShareView> view = own_.shares.find(token);
+  const std::optional<ShareView> view = own_.find(token);
   ASSERT_TRUE(view);
   EXPECT_EQ(view->number, token.number());
   EXPECT_EQ(view->owner, own_.ledger->own_tag());
@@ -69,6 +70,7 @@ TEST_F(ShareTableTest, IsFoundByItsTokenAsItWasDescribed) {
   EXPECT_EQ(view->description.store, wanted.store);
   EXPECT_EQ(view->description.offset, wanted.offset);
   EXPECT_EQ(view->description.size, wanted.size);
+  EXPECT_EQ(view->description.usable, wanted.usable);
   EXPECT_EQ(view->description.charged, wanted.charged);
   EXPECT_EQ(own_.capacity.figures(1, PageKind::kNormal).free,
             TestServer::kNormalMemory - kNormalPage);
@@ -76,9 +78,9 @@ TEST_F(ShareTableTest, IsFoundByItsTokenAsItWasDescribed) {
 
 TEST_F(ShareTableTest, IsNotFoundByAnyOtherToken) {
   const ShareToken token = own_.add();
-  EXPECT_FALSE(own_.shares.find(ShareToken(token.word() ^ uint64_t{1} << 40)));
-  EXPECT_FALSE(own_.shares.find(ShareToken(token.number(), 0)));
-  EXPECT_FALSE(own_.shares.find(ShareToken(token.number() + 1, token.secret())));
+  EXPECT_FALSE(own_.find(ShareToken(token.word() ^ uint64_t{1} << 40)));
+  EXPECT_FALSE(own_.find(ShareToken(token.number(), 0)));
+  EXPECT_FALSE(own_.find(ShareToken(token.number() + 1, token.secret())));
   EXPECT_FALSE(own_.hold(ShareToken(token.number(), token.secret() + 1)));
 }
 
@@ -89,7 +91,7 @@ TEST_F(ShareTableTest, ChargeGoesFromTheProcessToTheShareAndIsCreditedOnce) {
   EXPECT_EQ(own_.used(), kShareBytes);
   EXPECT_EQ(own_.drop(token), AfterDrop::kOwnAgain);
   EXPECT_EQ(own_.used(), 0u);
-  EXPECT_FALSE(own_.shares.find(token));
+  EXPECT_FALSE(own_.find(token));
 }
 
 TEST_F(ShareTableTest, MemoryOfTheHostIsNotCharged) {
@@ -107,8 +109,8 @@ TEST_F(ShareTableTest, ClosedShareLetsNobodyInUntilItIsReopened) {
   const ShareToken token = own_.add();
   ASSERT_TRUE(own_.shares.token_of(token.number()));
   EXPECT_EQ(own_.shares.token_of(token.number())->word(), token.word());
-  ASSERT_TRUE(is_ok(own_.shares.close(token.number())));
-  EXPECT_FALSE(own_.shares.find(token));
+  ASSERT_TRUE(is_ok(own_.shares.close(token)));
+  EXPECT_FALSE(own_.find(token));
   EXPECT_FALSE(own_.hold(token));
   EXPECT_FALSE(own_.shares.token_of(token.number()));
   EXPECT_EQ(own_.used(), kShareBytes);
@@ -116,11 +118,15 @@ TEST_F(ShareTableTest, ClosedShareLetsNobodyInUntilItIsReopened) {
       value_of(own_.shares.reopen(token.number(), ShareKind::kFabric, true, kShareBytes / 2));
   EXPECT_EQ(again.number(), token.number());
   EXPECT_NE(again.word(), token.word());
-  EXPECT_FALSE(own_.shares.find(token));
-  ASSERT_TRUE(own_.shares.find(again));
-  EXPECT_EQ(own_.shares.find(again)->description.kind, ShareKind::kFabric);
-  EXPECT_TRUE(own_.shares.find(again)->description.open_to_all);
-  EXPECT_EQ(own_.shares.find(again)->description.size, kShareBytes / 2);
+  EXPECT_FALSE(own_.find(token));
+  ASSERT_TRUE(own_.find(again));
+  EXPECT_EQ(own_.find(again)->description.kind, ShareKind::kFabric);
+  EXPECT_TRUE(own_.find(again)->description.open_to_all);
+  EXPECT_EQ(own_.find(again)->description.usable, kShareBytes / 2);
+  EXPECT_EQ(own_.find(again)->description.size, kShareBytes);
+  // The token before it closes nothing any more.
+  ASSERT_TRUE(is_ok(own_.shares.close(token)));
+  EXPECT_TRUE(own_.find(again));
   EXPECT_EQ(own_.drop(again), AfterDrop::kOwnAgain);
 }
 
@@ -130,7 +136,7 @@ TEST_F(ShareTableTest, HolderThatGoesFirstLeavesItToItsOwner) {
   other.hear_word();
   EXPECT_EQ(drop_of(other), AfterDrop::kHeld);
   EXPECT_EQ(own_.drop(token), AfterDrop::kOwnAgain);
-  EXPECT_FALSE(own_.shares.has_returns());
+  EXPECT_FALSE(own_.has_returns());
 }
 
 TEST_F(ShareTableTest, OwnerThatGoesFirstGetsItBackFromTheLastHolder) {
@@ -142,12 +148,12 @@ TEST_F(ShareTableTest, OwnerThatGoesFirstGetsItBackFromTheLastHolder) {
   EXPECT_EQ(own_.drop(token), AfterDrop::kHeld);
   EXPECT_EQ(drop_of(first), AfterDrop::kHeld);
   EXPECT_EQ(own_.used(), kShareBytes);
-  EXPECT_FALSE(own_.shares.has_returns());
+  EXPECT_FALSE(own_.has_returns());
   EXPECT_EQ(drop_of(second), AfterDrop::kReturned);
   EXPECT_EQ(own_.used(), 0u);
-  ASSERT_TRUE(own_.shares.has_returns());
+  ASSERT_TRUE(own_.has_returns());
   EXPECT_EQ(value_of(own_.shares.take_returns()), std::vector<uint32_t>{token.number()});
-  EXPECT_FALSE(own_.shares.has_returns());
+  EXPECT_FALSE(own_.has_returns());
   EXPECT_TRUE(value_of(own_.shares.take_returns()).empty());
   EXPECT_EQ(own_.add().number(), token.number());
 }
@@ -167,7 +173,7 @@ TEST_F(ShareTableTest, HolderThatDiesIsAHolderThatDropped) {
   EXPECT_EQ(own_.drop(left), AfterDrop::kHeld);
   other.kill();
   EXPECT_EQ(own_.used(), kShareBytes);
-  ASSERT_TRUE(own_.shares.has_returns());
+  ASSERT_TRUE(own_.has_returns());
   EXPECT_EQ(value_of(own_.shares.take_returns()), std::vector<uint32_t>{left.number()});
   EXPECT_EQ(own_.drop(token), AfterDrop::kOwnAgain);
   EXPECT_EQ(own_.used(), 0u);
@@ -177,10 +183,10 @@ TEST_F(ShareTableTest, ShareOfADeadProcessIsChargedUntilItsLastHolderDrops) {
   OtherProcess owner(exporter());
   const ShareToken token(owner.hear_word());
   ASSERT_TRUE(own_.hold(token));
-  const ProcessTag tag = own_.shares.find(token)->owner;
+  const ProcessTag tag = own_.find(token)->owner;
   owner.kill();
   EXPECT_EQ(own_.used(), kShareBytes);  // and the dead are cleared
-  EXPECT_FALSE(own_.shares.find(token));
+  EXPECT_FALSE(own_.find(token));
   EXPECT_FALSE(own_.hold(token));
   ASSERT_EQ(value_of(own_.shares.held_parts(tag)).size(), 1u);
   EXPECT_EQ(own_.drop(token), AfterDrop::kNobodys);
@@ -222,7 +228,7 @@ TEST_F(ShareTableTest, NextProcessOfASlotHasNothingOfTheOneBefore) {
   OtherProcess next([&](const Line&) {
     ShareRig theirs(server_);
     EXPECT_EQ(theirs.ledger->own_slot(), 1u);
-    EXPECT_FALSE(theirs.shares.has_returns());
+    EXPECT_FALSE(theirs.has_returns());
     EXPECT_TRUE(value_of(theirs.shares.take_returns()).empty());
     EXPECT_TRUE(value_of(theirs.shares.held_parts(theirs.ledger->own_tag())).empty());
     EXPECT_FALSE(theirs.hold(token));
@@ -265,7 +271,7 @@ TEST_F(ShareTableTest, StaysExactWithManyThreads) {
   run_on_threads(4, [&](int) {
     for (int round = 0; round < 200; ++round) {
       const ShareToken token = own_.add();
-      EXPECT_TRUE(own_.shares.find(token));
+      EXPECT_TRUE(own_.find(token));
       EXPECT_EQ(own_.drop(token), AfterDrop::kOwnAgain);
     }
   });

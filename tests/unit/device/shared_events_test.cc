@@ -14,10 +14,15 @@
 namespace understudy {
 namespace {
 
+constexpr uint64_t kStream = 5;
+constexpr uint64_t kOtherStream = 6;
+
 class SharedEventsTest : public testing::Test {
  protected:
   uint32_t add() { return value_of(events_.add()).number(); }
-  uint64_t record(uint32_t event) { return value_of(events_.record(event)); }
+  uint64_t record(uint32_t event, uint64_t stream = kStream) {
+    return value_of(events_.record(event, stream));
+  }
   bool is_live(uint32_t event) const { return ledger_->event(event).live.load() != 0; }
   // A process that holds an event, records it, says so and then waits to be told.
   auto recorder_of(ShareToken token) {
@@ -25,7 +30,7 @@ class SharedEventsTest : public testing::Test {
       const std::unique_ptr<Ledger> ledger = server_.join();
       SharedEvents events(*ledger);
       EXPECT_TRUE(value_of(events.hold(token)));
-      const uint64_t record = value_of(events.record(token.number()));
+      const uint64_t record = value_of(events.record(token.number(), kStream));
       line.say(record);
       line.hear_word();
       events.reach(token.number(), record);
@@ -70,6 +75,36 @@ TEST_F(SharedEventsTest, LaterRecordAtTheSamePlaceStandsForAnEarlierOne) {
   events_.reach(event, last);
   EXPECT_EQ(events_.state(event, first), RecordState::kReached);
   EXPECT_EQ(events_.state(event, first + 1), RecordState::kPending);
+}
+
+TEST_F(SharedEventsTest, RecordThatWouldTakeThePlaceOfAnotherStreamsIsRefused) {
+  const uint32_t event = add();
+  const uint64_t first = record(event);
+  while (events_.latest(event) < SharedEvent::kRecords) {
+    events_.reach(event, record(event, kOtherStream));
+  }
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_TRUE(fails_with(events_.record(event, kOtherStream), ErrorCode::kOutOfEvents));
+    EXPECT_EQ(events_.latest(event), SharedEvent::kRecords);
+    EXPECT_EQ(events_.state(event, first), RecordState::kPending);
+  }
+  events_.reach(event, first);
+  EXPECT_EQ(events_.state(event, first), RecordState::kReached);
+  EXPECT_EQ(record(event, kOtherStream), first + SharedEvent::kRecords);
+}
+
+// The same stream of two processes is two streams.
+TEST_F(SharedEventsTest, PlaceOfAnotherProcessIsTakenOnlyWhenThatProcessIsDead) {
+  const ShareToken token = value_of(events_.add());
+  OtherProcess other(recorder_of(token));
+  const uint64_t theirs = other.hear_word();
+  while (events_.latest(token.number()) < SharedEvent::kRecords) {
+    events_.reach(token.number(), record(token.number()));
+  }
+  EXPECT_TRUE(fails_with(events_.record(token.number(), kStream), ErrorCode::kOutOfEvents));
+  EXPECT_EQ(events_.state(token.number(), theirs), RecordState::kPending);
+  other.kill();
+  EXPECT_EQ(record(token.number()), theirs + SharedEvent::kRecords);
 }
 
 TEST_F(SharedEventsTest, EventThatIsUsedAgainRemembersNothing) {

@@ -5,18 +5,23 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <thread>
 
+#include "unit/expect_result.h"
 #include "unit/other_process.h"
 
 namespace understudy::platform {
 namespace {
+
+std::optional<ProcessIdentity> identity_of(int32_t id) { return value_of(identity_of_process(id)); }
 
 bool is_readable(const UniqueFd& descriptor) {
   pollfd polled{descriptor.get(), POLLIN, 0};
@@ -27,21 +32,21 @@ TEST(ProcessIdentityTest, IsTheSameHoweverItIsAskedFor) {
   const ProcessIdentity own = own_identity();
   EXPECT_EQ(own.id, getpid());
   EXPECT_NE(own.birth, 0u);
-  EXPECT_EQ(identity_of_process(getpid()), own);
+  EXPECT_EQ(identity_of(getpid()), own);
   OtherProcess child([&](const Line& line) {
     EXPECT_NE(own_identity(), own);
-    EXPECT_EQ(identity_of_process(own.id), own);
+    EXPECT_EQ(identity_of(own.id), own);
     line.say(own_identity().birth);
     line.hear();
   });
   const uint64_t birth = child.hear_word();
-  EXPECT_EQ(identity_of_process(child.id()), (ProcessIdentity{child.id(), birth}));
+  EXPECT_EQ(identity_of(child.id()), (ProcessIdentity{child.id(), birth}));
 }
 
 TEST(ProcessIdentityTest, NumberThatNobodyHasNamesNobody) {
   for (const int32_t id :
        {0, -1, std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()}) {
-    EXPECT_FALSE(identity_of_process(id)) << id;
+    EXPECT_FALSE(identity_of(id)) << id;
     EXPECT_FALSE(open_process(id).valid()) << id;
   }
 }
@@ -52,14 +57,14 @@ TEST(ProcessIdentityTest, ProcessThatHasEndedIsNone) {
   siginfo_t ended;
   ASSERT_EQ(waitid(P_PID, static_cast<id_t>(id), &ended, WEXITED | WNOWAIT), 0);
   // It has ended, but its number is still its own.
-  EXPECT_FALSE(identity_of_process(id));
+  EXPECT_FALSE(identity_of(id));
   EXPECT_TRUE(child.ended_well());
-  EXPECT_FALSE(identity_of_process(id));
+  EXPECT_FALSE(identity_of(id));
 }
 
 TEST(ProcessIdentityTest, NumberOfAThreadIsNoProcess) {
   std::thread([] {
-    EXPECT_FALSE(identity_of_process(static_cast<int32_t>(syscall(SYS_gettid))));
+    EXPECT_FALSE(identity_of(static_cast<int32_t>(syscall(SYS_gettid))));
     EXPECT_EQ(own_identity().id, getpid());
   }).join();
 }
@@ -71,7 +76,7 @@ TEST(ProcessIdentityTest, NameOfTheProgramDoesNotMatter) {
     line.hear();
   });
   const uint64_t birth = child.hear_word();
-  EXPECT_EQ(identity_of_process(child.id()), (ProcessIdentity{child.id(), birth}));
+  EXPECT_EQ(identity_of(child.id()), (ProcessIdentity{child.id(), birth}));
 }
 
 TEST(ProcessIdentityTest, ProcessesOneAfterTheOtherDiffer) {
@@ -83,14 +88,32 @@ TEST(ProcessIdentityTest, ProcessesOneAfterTheOtherDiffer) {
   EXPECT_TRUE(second.ended_well());
 }
 
+// To be without descriptors is not to be without a process.
+TEST(ProcessIdentityTest, WantOfDescriptorsIsAnErrorAndNotNobody) {
+  OtherProcess child([](const Line&) {
+    rlimit limit{};
+    ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    const rlimit none{0, limit.rlim_max};
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+    EXPECT_TRUE(fails_with(identity_of_process(getppid()), ErrorCode::kOutOfResources));
+    EXPECT_FALSE(identity_of(0));
+    EXPECT_EQ(own_identity().id, getpid());
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    EXPECT_TRUE(identity_of(getppid()));
+  });
+  EXPECT_TRUE(child.ended_well());
+}
+
 TEST(OpenProcess, BecomesReadableWhenTheProcessEnds) {
   OtherProcess child([](const Line& line) { line.hear(); });
   const UniqueFd descriptor = open_process(child.id());
   ASSERT_TRUE(descriptor.valid());
   EXPECT_FALSE(is_readable(descriptor));
+  EXPECT_FALSE(has_ended(descriptor.get()));
   child.say();
   EXPECT_TRUE(child.ended_well());
   EXPECT_TRUE(is_readable(descriptor));
+  EXPECT_TRUE(has_ended(descriptor.get()));
 }
 
 }  // namespace

@@ -67,28 +67,31 @@ class AttendantTest : public testing::Test {
     return host([](Echo&, const Line&) {});
   }
 
-  platform::UniqueFd connect(uint64_t slot) const {
+  platform::UnsharedFd connect(uint64_t slot) const {
     return value_of(platform::connect_to(*ledger_->directory(),
                                          Ledger::socket_name(static_cast<unsigned>(slot)).c_str(),
                                          patience()));
   }
-  static Received receive(const platform::UniqueFd& socket, platform::Message& message) {
+  static Received receive(const platform::UnsharedFd& socket, platform::Message& message) {
     platform::Watched readable{socket.get()};
     platform::wait_for_any({&readable, 1}, patience());
     return platform::receive_message(socket.get(), message);
   }
   // The other side ends the connection without an answer.
-  static bool is_sent_away(const platform::UniqueFd& socket) {
+  static bool is_sent_away(const platform::UnsharedFd& socket) {
     ShareAnswer answer;
     platform::Message message{.bytes = bytes_of(answer), .descriptors = {}};
     return receive(socket, message) == Received::kClosed;
   }
-  static std::optional<ShareAnswer> ask(const platform::UniqueFd& socket, ShareRequest request) {
-    EXPECT_TRUE(platform::send_message(socket.get(), bytes_of(request)));
+  static std::optional<ShareAnswer> hear_answer(const platform::UnsharedFd& socket) {
     ShareAnswer answer;
     platform::Message message{.bytes = bytes_of(answer), .descriptors = {}};
     if (receive(socket, message) != Received::kMessage) return std::nullopt;
     return answer;
+  }
+  static std::optional<ShareAnswer> ask(const platform::UnsharedFd& socket, ShareRequest request) {
+    EXPECT_TRUE(platform::send_message(socket.get(), bytes_of(request)));
+    return hear_answer(socket);
   }
 
   TestServer server_;
@@ -99,7 +102,7 @@ TEST_F(AttendantTest, AnswersAndEndsTheConnection) {
   OtherProcess other(plain_host());
   const uint64_t slot = other.hear_word();
   for (const uint64_t token : {uint64_t{1}, UINT64_MAX}) {
-    const platform::UniqueFd socket = connect(slot);
+    const platform::UnsharedFd socket = connect(slot);
     const std::optional<ShareAnswer> answer = ask(socket, {.token = token});
     ASSERT_TRUE(answer);
     EXPECT_EQ(answer->protocol, kShareProtocol);
@@ -117,7 +120,7 @@ TEST_F(AttendantTest, SendsDescriptorsThatItsClientNames) {
   }));
   const uint64_t slot = other.hear_word();
   other.hear_word();
-  const platform::UniqueFd socket = connect(slot);
+  const platform::UnsharedFd socket = connect(slot);
   ShareRequest request{.wants_store = 1};
   ASSERT_TRUE(platform::send_message(socket.get(), bytes_of(request)));
   ShareAnswer answer;
@@ -145,11 +148,11 @@ TEST_F(AttendantTest, StrangersAreSentAwayAndTheNextOneIsServed) {
   OtherProcess other(plain_host());
   const uint64_t slot = other.hear_word();
   {
-    const platform::UniqueFd socket = connect(slot);
+    const platform::UnsharedFd socket = connect(slot);
     EXPECT_FALSE(ask(socket, {.protocol = kShareProtocol + 1}));
   }
   for (const size_t size : {size_t{1}, sizeof(ShareRequest) - 1, sizeof(ShareRequest) + 1}) {
-    const platform::UniqueFd socket = connect(slot);
+    const platform::UnsharedFd socket = connect(slot);
     ASSERT_TRUE(platform::send_message(socket.get(), std::vector<std::byte>(size)));
     EXPECT_TRUE(is_sent_away(socket)) << size;
   }
@@ -160,8 +163,8 @@ TEST_F(AttendantTest, StrangersAreSentAwayAndTheNextOneIsServed) {
 TEST_F(AttendantTest, ManyWhoSayNothingKeepNobodyOut) {
   OtherProcess other(plain_host());
   const uint64_t slot = other.hear_word();
-  std::vector<platform::UniqueFd> silent;
-  for (int i = 0; i < 200; ++i) silent.push_back(connect(slot));
+  std::vector<platform::UnsharedFd> silent;
+  for (int i = 0; i < 300; ++i) silent.push_back(connect(slot));
   EXPECT_TRUE(ask(connect(slot), {.token = 1}));
   // The oldest had to go.
   EXPECT_TRUE(is_sent_away(silent.front()));
@@ -181,13 +184,37 @@ TEST_F(AttendantTest, WantOfDescriptorsPasses) {
   }));
   const uint64_t slot = other.hear_word();
   other.hear_word();
-  const platform::UniqueFd socket = connect(slot);
+  const platform::UnsharedFd socket = connect(slot);
   ShareRequest request{.token = 5};
   ASSERT_TRUE(platform::send_message(socket.get(), bytes_of(request)));
   other.say();
   ShareAnswer answer;
   platform::Message message{.bytes = bytes_of(answer), .descriptors = {}};
   EXPECT_EQ(receive(socket, message), Received::kMessage);
+}
+
+TEST_F(AttendantTest, WhoCannotBeLookedAtIsToldThatItIsBusy) {
+  OtherProcess other(host([](Echo&, const Line& line) {
+    // A descriptor for whoever comes in, and none to see who that is.
+    const int next = dup(STDIN_FILENO);
+    close(next);
+    rlimit limit{};
+    ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    limit.rlim_cur = static_cast<rlim_t>(next) + 1;
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    line.say();
+  }));
+  const uint64_t slot = other.hear_word();
+  other.hear_word();
+  // Whoever has not said yet what it wants may have to make room for the next.
+  std::optional<ShareAnswer> answer;
+  for (const Deadline end = patience(); !answer && !has_passed(end);) {
+    const platform::UnsharedFd socket = connect(slot);
+    ShareRequest request{.token = 1};
+    if (platform::send_message(socket.get(), bytes_of(request))) answer = hear_answer(socket);
+  }
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->verdict, ShareVerdict::kBusy);
 }
 
 TEST_F(AttendantTest, ThreadThatCannotBeStartedIsAnErrorAndTriedAgain) {
@@ -219,8 +246,9 @@ class AttendantWatch : public testing::Test {
       line.hear();
     };
   }
-  static ProcessTag tag_of(const OtherProcess& process) {
-    return ProcessTag(static_cast<uint32_t>(process.hear_word()));
+  static ProcessTag tag_of(const OtherProcess& process) { return ProcessTag(process.hear_word()); }
+  static platform::ProcessIdentity identity_of(const OtherProcess& process) {
+    return value_of(platform::identity_of_process(process.id())).value();
   }
 
   TestServer server_;
@@ -233,7 +261,7 @@ TEST_F(AttendantWatch, NoticesTheEndOfAProcess) {
   OtherProcess other(member());
   const ProcessTag tag = tag_of(other);
   Attendant attendant(*ledger_, echo_);
-  ASSERT_TRUE(is_ok(attendant.watch(tag, other.id())));
+  ASSERT_TRUE(is_ok(attendant.watch(tag, identity_of(other))));
   other.kill();
   EXPECT_EQ(ended_.get(), tag);
 }
@@ -243,7 +271,31 @@ TEST_F(AttendantWatch, NoticesAnEndThatCameBeforeAndOneItCannotWaitFor) {
   const ProcessTag tag = tag_of(other);
   other.kill();
   Attendant attendant(*ledger_, echo_);
-  ASSERT_TRUE(is_ok(attendant.watch(tag, -1)));
+  ASSERT_TRUE(is_ok(attendant.watch(tag, {})));
+  EXPECT_EQ(ended_.get(), tag);
+}
+
+// As a process of another namespace is seen, whose number means another one here, or none.
+TEST_F(AttendantWatch, NoticesTheEndOfAProcessWhoseNumberMeansNothingHere) {
+  OtherProcess other(member());
+  const ProcessTag tag = tag_of(other);
+  platform::ProcessIdentity stranger = identity_of(other);
+  ++stranger.birth;
+  Attendant attendant(*ledger_, echo_);
+  ASSERT_TRUE(is_ok(attendant.watch(tag, stranger)));
+  other.kill();
+  EXPECT_EQ(ended_.get(), tag);
+}
+
+TEST_F(AttendantWatch, EndOfAnotherProcessOfTheSameNumberIsNoEnd) {
+  OtherProcess other(member());
+  const ProcessTag tag = tag_of(other);
+  OtherProcess namesake([](const Line& line) { line.hear(); });
+  Attendant attendant(*ledger_, echo_);
+  ASSERT_TRUE(is_ok(attendant.watch(tag, identity_of(namesake))));
+  namesake.kill();
+  EXPECT_EQ(ended_.wait_for(std::chrono::milliseconds(20)), std::future_status::timeout);
+  other.kill();
   EXPECT_EQ(ended_.get(), tag);
 }
 
@@ -253,8 +305,8 @@ TEST_F(AttendantWatch, ForgottenProcessEndsUnnoticed) {
   OtherProcess other(member());
   const ProcessTag other_tag = tag_of(other);
   Attendant attendant(*ledger_, echo_);
-  ASSERT_TRUE(is_ok(attendant.watch(tag, forgotten.id())));
-  ASSERT_TRUE(is_ok(attendant.watch(other_tag, other.id())));
+  ASSERT_TRUE(is_ok(attendant.watch(tag, identity_of(forgotten))));
+  ASSERT_TRUE(is_ok(attendant.watch(other_tag, identity_of(other))));
   attendant.forget(tag);
   forgotten.kill();
   other.kill();
@@ -265,7 +317,7 @@ TEST_F(AttendantWatch, ForgottenProcessEndsUnnoticed) {
 TEST_F(AttendantWatch, EndsWhileItWatches) {
   OtherProcess other(member());
   Attendant attendant(*ledger_, echo_);
-  ASSERT_TRUE(is_ok(attendant.watch(tag_of(other), other.id())));
+  ASSERT_TRUE(is_ok(attendant.watch(tag_of(other), identity_of(other))));
 }
 
 TEST_F(AttendantWatch, NeedsNoThreadUntilItHasWork) {
@@ -273,7 +325,7 @@ TEST_F(AttendantWatch, NeedsNoThreadUntilItHasWork) {
   const std::unique_ptr<Ledger> alone = value_of(Ledger::make_private(TestServer::shape()));
   Attendant attendant(*alone, echo_);
   EXPECT_TRUE(is_ok(attendant.listen()));  // nobody can come
-  EXPECT_FALSE(attendant.watch(ProcessTag(1, 1), -1).ok());
+  EXPECT_FALSE(attendant.watch(ProcessTag(1, 1), {}).ok());
 }
 
 }  // namespace

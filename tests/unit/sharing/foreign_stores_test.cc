@@ -109,16 +109,28 @@ TEST_F(ForeignStoresTest, PartIsSeenUntilItIsClosedAsOftenAsItWasOpened) {
   EXPECT_FALSE(cpu_can_read(seen));
 }
 
-TEST_F(ForeignStoresTest, LargerPartFromTheSamePlaceIsSeenToo) {
+TEST_F(ForeignStoresTest, StoreOfWhichNothingIsOpenCanBeDetached) {
+  EXPECT_FALSE(stores_.detach_unused(kName));
+  attach();
+  EXPECT_TRUE(stores_.detach_unused(kName));
+  EXPECT_FALSE(stores_.has(kName));
+  attach();
+  const Extent extent = open(0, kGranule);
+  EXPECT_FALSE(stores_.detach_unused(kName));
+  EXPECT_TRUE(stores_.has(kName));
+  EXPECT_TRUE(stores_.close(kName, extent));
+}
+
+TEST_F(ForeignStoresTest, ExtentThatNobodyHoldsGoesBackToTheSystem) {
   ASSERT_TRUE(is_ok(store_->warm(0, kGranules * kGranule)));
   attach();
-  const Extent small = open(0, kGranule);
-  const Extent large = open(0, 3 * kGranule);
-  EXPECT_EQ(large.size, 3 * kGranule);
-  EXPECT_TRUE(cpu_can_read(large.store->alias(2 * kGranule)));
-  EXPECT_FALSE(stores_.close(kName, large));
-  EXPECT_TRUE(cpu_can_read(address(small)));
-  EXPECT_TRUE(stores_.close(kName, small));
+  const Extent extent = open(0, 2 * kGranule);
+  const Extent kept = open(4 * kGranule, kGranule);
+  EXPECT_FALSE(stores_.close(kName, extent));
+  stores_.discard_extent(kName, extent);
+  EXPECT_EQ(bytes_behind(store_->file()), (kGranules - 2) * kGranule);
+  EXPECT_TRUE(stores_.close(kName, kept));
+  stores_.discard_extent(kName, extent);  // nothing happens: it is not attached
 }
 
 TEST_F(ForeignStoresTest, ClosedPartIsNoLongerPaidFor) {

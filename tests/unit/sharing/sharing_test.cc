@@ -143,7 +143,7 @@ TEST_F(SharingTest, OnlyProcessesThatAreNamedMayImport) {
   EXPECT_TRUE(is_ok(rig.physical.free(handle)));
 }
 
-TEST_F(SharingTest, FaultsOnTheWayToTheExporterAreErrorsAndHoldNothing) {
+TEST_F(SharingTest, ExporterThatCannotBeReachedIsAnErrorAndNothingIsHeld) {
   const int32_t importer = getpid();
   OtherProcess other(exporter(false, [importer](SharingRig& rig, BlockHandle, const Line& line) {
     const std::array<int32_t, 1> named{importer};
@@ -154,15 +154,20 @@ TEST_F(SharingTest, FaultsOnTheWayToTheExporterAreErrorsAndHoldNothing) {
   other.say(token.word());
   other.hear_word();
   SharingRig rig(server_);
-  for (const SystemCall call : {SystemCall::kConnect, SystemCall::kSend, SystemCall::kReceive}) {
-    const PlannedFault fault(call, 1, ECONNRESET);
+  {
+    const PlannedFault fault(SystemCall::kConnect, 1, EACCES);
     EXPECT_TRUE(fails_with(rig.sharing.import_block(token, kNumber, 0), ErrorCode::kConnection));
     EXPECT_TRUE(fault.happened());
   }
   EXPECT_EQ(rig.ledger->own().holds, 0u);
-  const BlockHandle handle = value_of(rig.sharing.import_block(token, kNumber, 0));
-  EXPECT_TRUE(is_ok(rig.physical.free(handle)));
-  EXPECT_EQ(rig.ledger->own().holds, 0u);
+  // One that ends the conversation is asked once more.
+  for (const SystemCall call : {SystemCall::kSend, SystemCall::kReceive}) {
+    const PlannedFault fault(call, 1, ECONNRESET);
+    const BlockHandle handle = value_of(rig.sharing.import_block(token, kNumber, 0));
+    EXPECT_TRUE(fault.happened());
+    EXPECT_TRUE(is_ok(rig.physical.free(handle)));
+    EXPECT_EQ(rig.ledger->own().holds, 0u);
+  }
 }
 
 TEST_F(SharingTest, ExporterIsAskedWhereItsFilesCannotBeOpened) {
@@ -263,6 +268,10 @@ TEST_F(SharingTest, ProcessMayImportItsOwnAllocation) {
           const ShareToken token(line.hear_word());
           EXPECT_EQ(value_of(rig.sharing.export_allocation(address, size, true)).word(),
                     token.word());
+          EXPECT_TRUE(fails_with(rig.sharing.export_allocation(address, size - 1, true),
+                                 ErrorCode::kRefused));
+          EXPECT_TRUE(
+              fails_with(rig.sharing.export_allocation(address, size, false), ErrorCode::kRefused));
           const VirtualAddress import = value_of(rig.sharing.import_allocation(token, 0));
           EXPECT_EQ(rig.content(import, size), 9);
           EXPECT_TRUE(is_ok(rig.device_memory.free(address)));

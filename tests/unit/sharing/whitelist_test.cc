@@ -2,12 +2,14 @@
 #include "sharing/whitelist.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <array>
 #include <cstdint>
 #include <limits>
 
+#include "unit/expect_result.h"
 #include "unit/other_process.h"
 #include "unit/run_on_threads.h"
 
@@ -29,13 +31,15 @@ TEST(WhitelistTest, NamesNobodyAtFirst) {
 
 TEST(WhitelistTest, NamesProcessesPerShare) {
   Whitelist list;
-  list.add(kShare, own_number());
+  EXPECT_TRUE(is_ok(list.add(kShare, own_number())));
   EXPECT_TRUE(list.has(kShare, own()));
   EXPECT_FALSE(list.has(kOtherShare, own()));
   EXPECT_FALSE(list.has(kSameShareLater, own()));
-  list.remove(kOtherShare.number());
+  list.remove(kOtherShare);
   EXPECT_TRUE(list.has(kShare, own()));
-  list.remove(kShare.number());
+  list.remove(kSameShareLater);
+  EXPECT_TRUE(list.has(kShare, own()));
+  list.remove(kShare);
   EXPECT_FALSE(list.has(kShare, own()));
 }
 
@@ -46,16 +50,16 @@ TEST(WhitelistTest, GrowsAndTakesNamesTwice) {
   });
   const platform::ProcessIdentity second{other.id(), other.hear_word()};
   Whitelist list;
-  list.add(kShare, own_number());
+  EXPECT_TRUE(is_ok(list.add(kShare, own_number())));
   EXPECT_FALSE(list.has(kShare, second));
-  list.add(kShare, std::array<int32_t, 3>{other.id(), getpid(), other.id()});
+  EXPECT_TRUE(is_ok(list.add(kShare, std::array<int32_t, 3>{other.id(), getpid(), other.id()})));
   EXPECT_TRUE(list.has(kShare, second));
   EXPECT_TRUE(list.has(kShare, own()));
 }
 
 TEST(WhitelistTest, NumberOfALaterProcessIsNotMeant) {
   Whitelist list;
-  list.add(kShare, own_number());
+  EXPECT_TRUE(is_ok(list.add(kShare, own_number())));
   platform::ProcessIdentity later = own();
   ++later.birth;
   EXPECT_FALSE(list.has(kShare, later));
@@ -66,19 +70,38 @@ TEST(WhitelistTest, NumbersThatNobodyHasNameNobody) {
   const int32_t number = ended.id();
   EXPECT_TRUE(ended.ended_well());
   Whitelist list;
-  list.add(kShare, std::array<int32_t, 4>{0, -1, number, std::numeric_limits<int32_t>::max()});
+  EXPECT_TRUE(is_ok(list.add(
+      kShare, std::array<int32_t, 4>{0, -1, number, std::numeric_limits<int32_t>::max()})));
   EXPECT_FALSE(list.has(kShare, {}));
   EXPECT_FALSE(list.has(kShare, {number, 0}));
-  list.add(kShare, {});
+  EXPECT_TRUE(is_ok(list.add(kShare, {})));
   EXPECT_FALSE(list.has(kShare, own()));
 }
 
 TEST(WhitelistTest, LaterExportForgetsWhoWasNamedForAnEarlierOne) {
   Whitelist list;
-  list.add(kShare, own_number());
-  list.add(kSameShareLater, {});
+  EXPECT_TRUE(is_ok(list.add(kShare, own_number())));
+  EXPECT_TRUE(is_ok(list.add(kSameShareLater, {})));
   EXPECT_FALSE(list.has(kSameShareLater, own()));
   EXPECT_FALSE(list.has(kShare, own()));
+}
+
+// Rather an error than a list without one who was named.
+TEST(WhitelistTest, ProcessThatCannotBeLookedAtIsAnErrorAndNobodyIsAdded) {
+  OtherProcess child([](const Line&) {
+    const platform::ProcessIdentity self = own();
+    rlimit limit{};
+    ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    const rlimit none{0, limit.rlim_max};
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+    Whitelist list;
+    EXPECT_TRUE(fails_with(list.add(kShare, own_number()), ErrorCode::kOutOfResources));
+    EXPECT_FALSE(list.has(kShare, self));
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    EXPECT_TRUE(is_ok(list.add(kShare, own_number())));
+    EXPECT_TRUE(list.has(kShare, self));
+  });
+  EXPECT_TRUE(child.ended_well());
 }
 
 TEST(WhitelistTest, ThreadsMayChangeAndAskAtTheSameTime) {
@@ -86,9 +109,9 @@ TEST(WhitelistTest, ThreadsMayChangeAndAskAtTheSameTime) {
   run_on_threads(4, [&](int thread) {
     const ShareToken mine(static_cast<uint32_t>(thread), 7);
     for (int round = 0; round < 50; ++round) {
-      list.add(mine, own_number());
+      EXPECT_TRUE(is_ok(list.add(mine, own_number())));
       EXPECT_TRUE(list.has(mine, own()));
-      list.remove(mine.number());
+      list.remove(mine);
       EXPECT_FALSE(list.has(mine, own()));
     }
   });
