@@ -114,7 +114,7 @@ bool Ledger::is_valid() const {
 
 Result<void> Ledger::begin_server(const ServerShape& shape) {
   directory_->remove_all("process-");
-  US_TRY(platform::resize_file(file_.get(), 0));
+  US_TRY(platform::clear_file(file_.get()));
   US_TRY(platform::back_file(file_.get(), 0, kSlotsOffset));
   fill_header(shape);
   return {};
@@ -144,7 +144,9 @@ Result<void> Ledger::take_slot(const LedgerLock& lock) {
     const platform::ProcessIdentity identity = platform::own_identity();
     mine.process = identity.id;
     mine.birth = identity.birth;
-    mine.generation.fetch_add(1);
+    // From anywhere: one that others took for dead may still look at a slot of an earlier server.
+    const uint64_t before = mine.generation.load();
+    mine.generation.store(before != 0 ? before + 1 : 1 + (platform::random_number() >> 24));
     mine.stores.store(0);
     own_ = number;
     own_tag_ = tag_of(number);

@@ -69,6 +69,15 @@ Result<void> resize_file(int file, uint64_t size) {
                        SizeText(size).c_str(), number);
 }
 
+Result<void> clear_file(int file) {
+  const uint64_t size = file_size(file);
+  if (size == 0 || fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
+                             static_cast<off_t>(size)) == 0) {
+    return {};
+  }
+  return resize_file(file, 0);
+}
+
 uint64_t file_size(int file) {
   struct stat status;
   return fstat(file, &status) == 0 ? static_cast<uint64_t>(status.st_size) : 0;

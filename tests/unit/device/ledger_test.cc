@@ -232,12 +232,10 @@ TEST_F(LedgerTest, FaultsOfTheHostAreErrorsAndTheNextTrySucceeds) {
 }
 
 TEST_F(LedgerTest, FaultsAtTheBeginningOfAServerAreErrors) {
-  for (const SystemCall call : {SystemCall::kResizeFile, SystemCall::kCommit}) {
-    const PlannedFault fault(call, 1, ENOSPC);
-    EXPECT_TRUE(fails_with(server_.try_join(), ErrorCode::kOutOfResources));
-    EXPECT_TRUE(fault.happened());
-    EXPECT_TRUE(is_ok(server_.try_join()));
-  }
+  const PlannedFault fault(SystemCall::kCommit, 1, ENOSPC);
+  EXPECT_TRUE(fails_with(server_.try_join(), ErrorCode::kOutOfResources));
+  EXPECT_TRUE(fault.happened());
+  EXPECT_TRUE(is_ok(server_.try_join()));
 }
 
 TEST_F(LedgerTest, PrivateServerIsOfThisProcessAlone) {
