@@ -174,16 +174,16 @@ Result<ShareToken> Sharing::export_slot(VirtualAddress address,
   }
   // From here on, whoever frees it asks us, and waits for the lock.
   const auto entered = slots_.emplace(address, 0).first;
-  ScopeExit undo([&] { slots_.erase(entered); });
   if (!allocations_.share_slot(address)) {
+    slots_.erase(entered);
     return Error::format(ErrorCode::kRefused, "%p was freed meanwhile", to_pointer(address));
   }
   Result<ShareToken> token = publish(wanted, slot.granule, slot.charge);
   if (!token.ok()) {
     allocations_.unshare_slot(address);
+    slots_.erase(entered);
     return token;
   }
-  undo.dismiss();
   entered->second = token.value().number();
   return token;
 }

@@ -120,17 +120,14 @@ Result<Block*> Sharing::import(ShareToken token, ShareKind kind, unsigned device
     std::erase(undropped_, view.number);
     const bool is_first = !imported_.contains(view.number);
     if (is_first) {
-      const auto undo_hold = [&] {
-        if (!is_own) (void)drop_locked(view.number);
-      };
       // If the store went meanwhile with the last that was imported from it: once more.
       if (!is_own && !foreign_stores_.has(name)) {
-        undo_hold();
+        (void)drop_locked(view.number);
         continue;
       }
       const Result<Extent> opened = open_locked(view);
       if (!opened.ok()) {
-        undo_hold();
+        if (!is_own) (void)drop_locked(view.number);
         return opened.error();
       }
       const bool is_whole = is_aligned(view.description.offset, kGranule) &&
