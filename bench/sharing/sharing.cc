@@ -41,21 +41,31 @@ const sockaddr* generic(const sockaddr_un& address) {
   return reinterpret_cast<const sockaddr*>(&address);
 }
 
-void send_descriptor(int socket, int descriptor) {
+// A message of one byte with room for a descriptor.
+struct DescriptorMessage {
+  DescriptorMessage() {
+    header.msg_iov = &piece;
+    header.msg_iovlen = 1;
+    header.msg_control = control;
+    header.msg_controllen = sizeof control;
+  }
+  DescriptorMessage(const DescriptorMessage&) = delete;
+  DescriptorMessage& operator=(const DescriptorMessage&) = delete;
+
   char byte = 0;
   iovec piece{&byte, 1};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  msghdr message = {};
-  message.msg_iov = &piece;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof control;
-  cmsghdr* const header = CMSG_FIRSTHDR(&message);
+  msghdr header = {};
+};
+
+void send_descriptor(int socket, int descriptor) {
+  const DescriptorMessage message;
+  cmsghdr* const header = CMSG_FIRSTHDR(&message.header);
   header->cmsg_level = SOL_SOCKET;
   header->cmsg_type = SCM_RIGHTS;
   header->cmsg_len = CMSG_LEN(sizeof(int));
   memcpy(CMSG_DATA(header), &descriptor, sizeof descriptor);
-  require(sendmsg(socket, &message, 0) == 1, "sendmsg");
+  require(sendmsg(socket, &message.header, 0) == 1, "sendmsg");
 }
 
 // Answers whoever connects with the descriptor of 2 MiB.
@@ -175,17 +185,10 @@ class Importer {
     (void)line_.receive<bool>();
   }
   static int receive_descriptor(int connection) {
-    char byte = 0;
-    iovec piece{&byte, 1};
-    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-    msghdr message = {};
-    message.msg_iov = &piece;
-    message.msg_iovlen = 1;
-    message.msg_control = control;
-    message.msg_controllen = sizeof control;
-    require(recvmsg(connection, &message, MSG_CMSG_CLOEXEC) == 1, "recvmsg");
+    DescriptorMessage message;
+    require(recvmsg(connection, &message.header, MSG_CMSG_CLOEXEC) == 1, "recvmsg");
     int file = -1;
-    memcpy(&file, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof file);
+    memcpy(&file, CMSG_DATA(CMSG_FIRSTHDR(&message.header)), sizeof file);
     return file;
   }
   void check_bytes() {

@@ -196,9 +196,13 @@ void DeviceMemory::settle_slot(unsigned device, VirtualAddress address, SlotReco
     capacity_.credit(charge);
     return;
   }
-  // Its charge is the share's by now.
-  capacity_.note_share_ended(charge);
-  if (keeper_->leave_slot(address)) give_back_slot(address);
+  const SlotEnd end = keeper_->leave_slot(address);
+  if (end == SlotEnd::kNeverShared) {
+    capacity_.credit(charge);
+  } else {
+    capacity_.note_share_ended(charge);  // it is the share's
+  }
+  if (end != SlotEnd::kKept) give_back_slot(address);
 }
 
 std::optional<DeviceMemory::SlabPlace> DeviceMemory::slab_around(VirtualAddress address) {
@@ -208,25 +212,21 @@ std::optional<DeviceMemory::SlabPlace> DeviceMemory::slab_around(VirtualAddress 
                    entry.owner()};
 }
 
-std::optional<DeviceMemory::SharedSlot> DeviceMemory::find_slot(VirtualAddress address) {
+std::optional<DeviceMemory::SharedSlot> DeviceMemory::share_slot(VirtualAddress address) {
   const std::optional<SlabPlace> place = slab_around(address);
   if (!place) return std::nullopt;
-  SharedSlot found;
-  const std::optional<SlotRecord> record = place->heap->find(*place->slab, address, found.granule);
+  SharedSlot shared;
+  const std::optional<SlotRecord> record =
+      place->heap->share(*place->slab, address, shared.granule);
   if (!record) return std::nullopt;
-  found.part = {.offset = address % kGranule, .size = record->usable()};
-  found.charge = {place->device, PageKind::kNormal, charged_for(*record), record->tag()};
-  return found;
-}
-
-bool DeviceMemory::share_slot(VirtualAddress address) {
-  const std::optional<SlabPlace> place = slab_around(address);
-  return place && place->heap->set_shared(*place->slab, address, true);
+  shared.part = {.offset = address % kGranule, .size = record->usable()};
+  shared.charge = {place->device, PageKind::kNormal, charged_for(*record), record->tag()};
+  return shared;
 }
 
 void DeviceMemory::unshare_slot(VirtualAddress address) {
   if (const std::optional<SlabPlace> place = slab_around(address)) {
-    place->heap->set_shared(*place->slab, address, false);
+    place->heap->unshare(*place->slab, address);
   }
 }
 

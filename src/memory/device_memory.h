@@ -53,15 +53,14 @@ class DeviceMemory final : public MemoryCache {
 
   // Before other threads use it.
   void set_keeper(MemoryKeeper& keeper) { keeper_ = &keeper; }
-  // The small allocation that starts at an address, if one does. Once it is shared its slot is kept
-  // when it is freed, until it is given back.
+  // Marks the small allocation that starts at an address, if one does: from now on the keeper is
+  // asked when it is freed, and its slot may be kept until it is given back.
   struct SharedSlot {
     Extent granule;
     UsablePart part;
     Charge charge;
   };
-  std::optional<SharedSlot> find_slot(VirtualAddress address);
-  bool share_slot(VirtualAddress address);
+  std::optional<SharedSlot> share_slot(VirtualAddress address);
   void unshare_slot(VirtualAddress address);
   // The block of the large allocation that starts at an address, with a reference for the caller.
   Result<AddressSpace::FoundAllocation> find_block(VirtualAddress address) {

@@ -11,6 +11,13 @@
 
 namespace understudy {
 
+// What becomes of the slot of a small allocation that is freed.
+enum class SlotEnd : uint8_t {
+  kNeverShared,  // its export came to nothing, and its charge is still this process's
+  kOwnAgain,     // nobody else has it
+  kKept,         // others have it; it is given back when they have not
+};
+
 class MemoryKeeper {
  public:
   // Memory of this process that others gave back since it was last reaped.
@@ -27,8 +34,8 @@ class MemoryKeeper {
   // Takes over the extent of a block that was exported or imported, when nothing of this process
   // refers to it any more, no reader either.
   virtual void keep(const Block& block) = 0;
-  // A small allocation that was exported is freed. True: its memory is this process's alone again.
-  virtual bool leave_slot(VirtualAddress address) = 0;
+  // A small allocation that was marked as shared is freed.
+  virtual SlotEnd leave_slot(VirtualAddress address) = 0;
 
  protected:
   ~MemoryKeeper() = default;

@@ -115,26 +115,25 @@ std::optional<SlotRecord> SlabHeap::free(Slab& slab, VirtualAddress address) {
   return record;
 }
 
-std::optional<SlotRecord> SlabHeap::find(Slab& slab, VirtualAddress address, Extent& extent) {
+std::optional<SlotRecord> SlabHeap::share(Slab& slab, VirtualAddress address, Extent& extent) {
   SlabShard* const home = home_of(slab);
   if (home == nullptr) return std::nullopt;
   BriefLock lock(home->mutex);
   const std::optional<uint32_t> slot = live_slot_locked(*home, slab, address);
   if (!slot) return std::nullopt;
+  const SlotRecord record = slab.record(*slot);
+  slab.records[*slot].store(record.with_share().word(), std::memory_order_release);
   extent = slab.extent;
-  return slab.record(*slot);
+  return record;
 }
 
-bool SlabHeap::set_shared(Slab& slab, VirtualAddress address, bool shared) {
+void SlabHeap::unshare(Slab& slab, VirtualAddress address) {
   SlabShard* const home = home_of(slab);
-  if (home == nullptr) return false;
+  if (home == nullptr) return;
   BriefLock lock(home->mutex);
-  const std::optional<uint32_t> slot = live_slot_locked(*home, slab, address);
-  if (!slot) return false;
-  const SlotRecord record = slab.record(*slot);
-  slab.records[*slot].store((shared ? record.with_share() : record.without_share()).word(),
-                            std::memory_order_release);
-  return true;
+  if (const std::optional<uint32_t> slot = live_slot_locked(*home, slab, address)) {
+    slab.records[*slot].store(slab.record(*slot).without_share().word(), std::memory_order_release);
+  }
 }
 
 void SlabHeap::give_back_kept(Slab& slab, VirtualAddress address) {

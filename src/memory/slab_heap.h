@@ -54,12 +54,10 @@ class SlabHeap {
   std::optional<SlotRecord> free(Slab& slab, VirtualAddress address);
   // Frees every allocation; tells of each.
   void free_all(const std::function<void(VirtualAddress, SlotRecord)>& freed);
-  // The record of the allocation that starts at an address, and the extent of its slab; nothing, if
-  // no live slot starts there.
-  std::optional<SlotRecord> find(Slab& slab, VirtualAddress address, Extent& extent);
-  // Whether freeing the allocation that starts at an address keeps its slot until it is given back.
-  // False if there is none.
-  bool set_shared(Slab& slab, VirtualAddress address, bool shared);
+  // From now on, freeing the allocation that starts at an address keeps its slot until it is given
+  // back. Its record, and the extent of its slab; nothing, if no live slot starts there.
+  std::optional<SlotRecord> share(Slab& slab, VirtualAddress address, Extent& extent);
+  void unshare(Slab& slab, VirtualAddress address);
   void give_back_kept(Slab& slab, VirtualAddress address);
   // Gives slabs with nothing in them back.
   void trim();

@@ -99,12 +99,9 @@ void Attendant::forget(ProcessTag process) {
 
 void Attendant::run() {
   while (true) {
-    wait();
-    {
-      MutexLock lock(mutex_);
-      if (ends_) break;
-    }
     try {
+      wait();
+      if (is_ending()) break;
       admit_guests();
       serve_guests();
       look_after_watched();
@@ -117,6 +114,11 @@ void Attendant::run() {
   std::atomic<uint32_t>& running = running_;
   running.store(0);
   platform::wake_all(running);
+}
+
+bool Attendant::is_ending() {
+  MutexLock lock(mutex_);
+  return ends_;
 }
 
 void Attendant::wait() {

@@ -56,6 +56,7 @@ class Attendant {
 
   Result<void> start_locked() US_REQUIRES(mutex_);
   void run();
+  bool is_ending();
   // Until something happens.
   void wait();
   void admit_guests();

@@ -124,23 +124,28 @@ Result<ShareToken> Sharing::export_block(BlockHandle handle, ShareKind kind, boo
   return token;
 }
 
+namespace {
+
+Result<void> check_export_size(uint64_t size, uint64_t usable) {
+  if (size <= usable) return {};
+  return Error::format(ErrorCode::kRefused, "size %" PRIu64 " is past the allocation, which has %s",
+                       size, SizeText(usable).c_str());
+}
+
+}  // namespace
+
 Result<ShareToken> Sharing::export_allocation(VirtualAddress address, uint64_t size,
                                               bool open_to_all) {
   reap();
-  const auto check_size = [&](uint64_t usable) -> Result<void> {
-    if (size <= usable) return {};
-    return Error::format(ErrorCode::kRefused,
-                         "size %" PRIu64 " is past the allocation, which has %s", size,
-                         SizeText(usable).c_str());
-  };
-  if (const auto slot = allocations_.find_slot(address)) {
-    US_TRY(check_size(slot->part.size));
-    return export_slot(address, *slot, size, open_to_all);
+  {
+    MutexLock lock(mutex_);
+    const std::optional<Result<ShareToken>> small = export_slot_locked(address, size, open_to_all);
+    if (small) return *small;
   }
   US_TRY_ASSIGN(const AddressSpace::FoundAllocation found, allocations_.find_block(address));
   Block& block = *found.block;
   ScopeExit drop([&] { physical_.drop_mapping(block); });
-  US_TRY(check_size(found.part.size));
+  US_TRY(check_export_size(size, found.part.size));
   ShareDescription wanted = describe(block, ShareKind::kKey, open_to_all);
   wanted.usable = size;
   wanted.read_only = found.part.read_only;
@@ -157,34 +162,34 @@ Result<ShareToken> Sharing::export_allocation(VirtualAddress address, uint64_t s
   return token;
 }
 
-Result<ShareToken> Sharing::export_slot(VirtualAddress address,
-                                        const DeviceMemory::SharedSlot& slot, uint64_t size,
-                                        bool open_to_all) {
+// Nothing if no small allocation starts at the address.
+std::optional<Result<ShareToken>> Sharing::export_slot_locked(VirtualAddress address, uint64_t size,
+                                                              bool open_to_all) {
+  // Whoever frees it from here on asks us, and waits for the lock.
+  const std::optional<DeviceMemory::SharedSlot> slot = allocations_.share_slot(address);
+  if (!slot) return std::nullopt;
   const ShareDescription wanted{.kind = ShareKind::kKey,
                                 .open_to_all = open_to_all,
                                 .page_kind = PageKind::kNormal,
                                 .attribute = static_cast<uint8_t>(BlockAttribute::kNormal),
-                                .location = {LocationKind::kDevice, slot.charge.device},
-                                .offset = slot.part.offset,
-                                .size = slot.part.size,
+                                .location = {LocationKind::kDevice, slot->charge.device},
+                                .offset = slot->part.offset,
+                                .size = slot->part.size,
                                 .usable = size};
-  MutexLock lock(mutex_);
+  const Result<void> checked = check_export_size(size, slot->part.size);
   if (const auto known = slots_.find(address); known != slots_.end()) {
+    if (!checked.ok()) return Result<ShareToken>(checked.error());
     return open_again(known->second, wanted);
   }
-  // From here on, whoever frees it asks us, and waits for the lock.
-  const auto entered = slots_.emplace(address, 0).first;
-  if (!allocations_.share_slot(address)) {
+  const auto entered = slots_.emplace(address, 0).first;  // before anything that would be undone
+  Result<ShareToken> token = checked.ok() ? publish(wanted, slot->granule, slot->charge)
+                                          : Result<ShareToken>(checked.error());
+  if (token.ok()) {
+    entered->second = token.value().number();
+  } else {
     slots_.erase(entered);
-    return Error::format(ErrorCode::kRefused, "%p was freed meanwhile", to_pointer(address));
-  }
-  Result<ShareToken> token = publish(wanted, slot.granule, slot.charge);
-  if (!token.ok()) {
     allocations_.unshare_slot(address);
-    slots_.erase(entered);
-    return token;
   }
-  entered->second = token.value().number();
   return token;
 }
 
@@ -290,14 +295,14 @@ void Sharing::keep(const Block& block) {
   if (own_again) give_back(*own_again);
 }
 
-bool Sharing::leave_slot(VirtualAddress address) {
+SlotEnd Sharing::leave_slot(VirtualAddress address) {
   MutexLock lock(mutex_);
   const auto found = slots_.find(address);
-  if (found == slots_.end()) return true;
+  if (found == slots_.end()) return SlotEnd::kNeverShared;
   const uint32_t share = found->second;
   slots_.erase(found);
   if (const std::optional<ShareToken> token = table_.token_of(share)) close_token_locked(*token);
-  return leave_locked(share, {{}, {}, address});
+  return leave_locked(share, {{}, {}, address}) ? SlotEnd::kOwnAgain : SlotEnd::kKept;
 }
 
 void Sharing::give_back(const Left& left) {

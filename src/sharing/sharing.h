@@ -58,7 +58,7 @@ class Sharing final : public MemoryKeeper, public MemoryCache, private Attendant
   void reap() override;
   void close(Block& block) override;
   void keep(const Block& block) override;
-  bool leave_slot(VirtualAddress address) override;
+  SlotEnd leave_slot(VirtualAddress address) override;
 
  private:
   // Memory of this process that it has left to others: an extent, or the slot of a small
@@ -82,8 +82,8 @@ class Sharing final : public MemoryKeeper, public MemoryCache, private Attendant
   Result<ShareView> find(ShareToken token, ShareKind kind) const;
   Result<ShareView> find_own(ShareToken token, ShareKind kind) const;
   Result<ShareToken> publish(ShareDescription description, Extent extent, const Charge& charge);
-  Result<ShareToken> export_slot(VirtualAddress address, const DeviceMemory::SharedSlot& slot,
-                                 uint64_t size, bool open_to_all);
+  std::optional<Result<ShareToken>> export_slot_locked(VirtualAddress address, uint64_t size,
+                                                       bool open_to_all) US_REQUIRES(mutex_);
   Result<ShareToken> open_again(uint32_t number, const ShareDescription& wanted);
 
   Result<Block*> import(ShareToken token, ShareKind kind, unsigned device, Times times,
