@@ -24,6 +24,13 @@ class XprocOrder : public testing::TestWithParam<Recorder> {
   EventSide& recorder() { return GetParam() == Recorder::kCreator ? creator_ : opener_; }
   EventSide& waiter() { return GetParam() == Recorder::kCreator ? opener_ : creator_; }
 
+  // The recorder's stream does not get to the record before it is let go.
+  void wait_for_a_record_behind_a_hold() {
+    recorder().hold();
+    recorder().record();
+    waiter().wait();
+  }
+
  private:
   EventSide creator_{XprocOrderSide};
   EventSide opener_{XprocOrderSide};
@@ -36,9 +43,7 @@ INSTANTIATE_TEST_SUITE_P(, XprocOrder, testing::Values(Recorder::kCreator, Recor
                          });
 
 TEST_P(XprocOrder, XPROC_02_AStreamWaitsForTheStreamOfAnotherProcess) {
-  recorder().hold();
-  recorder().record();
-  waiter().wait();
+  wait_for_a_record_behind_a_hold();
   EXPECT_TRUE(waiter().is_held());
   recorder().let_go();
   EXPECT_EQ(waiter().drain(), ACL_SUCCESS);
@@ -143,9 +148,7 @@ TEST_P(XprocOrder, XPROC_02_BothProcessesRecordInTurn) {
 }
 
 TEST_P(XprocOrder, XPROC_02_DestroyNeverWaitsAndPendingWaitsComplete) {
-  recorder().hold();
-  recorder().record();
-  waiter().wait();
+  wait_for_a_record_behind_a_hold();
   EXPECT_EQ(recorder().destroy(), ACL_SUCCESS);
   EXPECT_TRUE(waiter().is_held());
   recorder().let_go();
@@ -154,9 +157,7 @@ TEST_P(XprocOrder, XPROC_02_DestroyNeverWaitsAndPendingWaitsComplete) {
 }
 
 TEST_P(XprocOrder, XPROC_02_TheWaiterMayDestroyItWhileItWaits) {
-  recorder().hold();
-  recorder().record();
-  waiter().wait();
+  wait_for_a_record_behind_a_hold();
   EXPECT_EQ(waiter().destroy(), ACL_SUCCESS);
   EXPECT_TRUE(waiter().is_held());
   recorder().let_go();
@@ -166,9 +167,7 @@ TEST_P(XprocOrder, XPROC_02_TheWaiterMayDestroyItWhileItWaits) {
 
 // Success or a code, but an end: a dead process reaches no record.
 TEST_P(XprocOrder, XPROC_02_NobodyWaitsForADeadProcess) {
-  recorder().hold();
-  recorder().record();
-  waiter().wait();
+  wait_for_a_record_behind_a_hold();
   EXPECT_TRUE(waiter().is_held());
   recorder().peer().kill();
   EXPECT_NE(waiter().drain(), ACL_ERROR_RT_STREAM_SYNC_TIMEOUT);
@@ -185,9 +184,7 @@ TEST_P(XprocOrder, XPROC_02_ACallThatWaitsForADeadProcessReturns) {
 }
 
 TEST_P(XprocOrder, XPROC_02_TheDeathOfAWaiterChangesNothing) {
-  recorder().hold();
-  recorder().record();
-  waiter().wait();
+  wait_for_a_record_behind_a_hold();
   EXPECT_TRUE(waiter().is_held());
   waiter().peer().kill();
   EXPECT_FALSE(recorder().is_complete());

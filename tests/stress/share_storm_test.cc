@@ -30,6 +30,7 @@ using std::chrono::steady_clock;
 
 constexpr unsigned kUsualKills = kSanitized ? 300 : 10'000;
 constexpr std::chrono::seconds kStandstill(30);
+constexpr unsigned kStepsBetweenKills = 3;
 
 struct Appointment {
   std::array<char, 64> board;
@@ -160,8 +161,11 @@ unsigned storm(const SharedBoard& board, unsigned kills) {
   uint64_t steps = 0;
   steady_clock::time_point latest = steady_clock::now();
   while (killed < kills && is_in_order(*board, steps, latest)) {
-    // Not a wait for something: it only chooses when the next kill comes.
-    std::this_thread::sleep_for(std::chrono::microseconds(random() % 4000));
+    // The next kill comes when the healthy process has done a little more.
+    const uint64_t until = board->healthy_steps.load() + random() % kStepsBetweenKills;
+    while (board->healthy_steps.load() < until && is_in_order(*board, steps, latest)) {
+      std::this_thread::yield();
+    }
     // Sometimes several at once, so that both ends of an import go.
     std::set<unsigned> places;
     for (unsigned i = 0; i < 1 + random() % 3; ++i) places.insert(random() % kWorkers);

@@ -68,6 +68,15 @@ class TestServer {
     });
   }
 
+  // The body of a process that joins, says its tag and lives until it is told or killed.
+  auto member() const {
+    return [this](const Line& line) {
+      const std::unique_ptr<Ledger> ledger = join();
+      line.say(ledger->own_tag().word());
+      line.hear();
+    };
+  }
+
  private:
   TemporaryDirectory directory_;
 };

@@ -37,6 +37,17 @@ class LedgerRepair : public testing::Test {
     for (size_t i = 0; i < count; ++i) steps[i](ledger);
     OtherProcess::end_child();
   }
+
+  // The body of a process that joins and, when it is told, clears up after another as far as a
+  // step, and dies.
+  static auto cleaner_that_dies(const TestServer& server, const Steps& steps, size_t count) {
+    return [&server, &steps, count](const Line& line) {
+      const std::unique_ptr<Ledger> ledger = server.join();
+      line.say();
+      line.hear_word();
+      die_after(*ledger, steps, count);
+    };
+  }
   // What must be true whatever happened: a share can be made, held and ended, and all is free.
   static void expect_sound(ShareRig& own, size_t step) {
     EXPECT_EQ(own.used(), 0u) << "step " << step;
@@ -154,12 +165,7 @@ TEST_F(LedgerRepair, DeathAtAnyStepOfAClearanceIsNoDifference) {
   for (size_t count = 0; count <= steps.size(); ++count) {
     const TestServer server;
     ShareRig own(server);
-    OtherProcess cleaner([&](const Line& line) {
-      const std::unique_ptr<Ledger> ledger = server.join();
-      line.say();
-      line.hear_word();
-      die_after(*ledger, steps, count);
-    });
+    OtherProcess cleaner(cleaner_that_dies(server, steps, count));
     cleaner.hear_word();
     OtherProcess owner([&](const Line& line) {
       ShareRig theirs(server);
@@ -189,12 +195,7 @@ TEST_F(LedgerRepair, DeathAtAnyStepOfAClearanceFreesWhatWasReturned) {
   for (size_t count = 0; count <= steps.size(); ++count) {
     const TestServer server;
     ShareRig own(server);
-    OtherProcess cleaner([&](const Line& line) {
-      const std::unique_ptr<Ledger> ledger = server.join();
-      line.say();
-      line.hear_word();
-      die_after(*ledger, steps, count);
-    });
+    OtherProcess cleaner(cleaner_that_dies(server, steps, count));
     cleaner.hear_word();
     OtherProcess owner([&](const Line& line) {
       ShareRig theirs(server);

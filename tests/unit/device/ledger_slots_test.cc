@@ -26,15 +26,6 @@ constexpr uint64_t kSlotBytes = (uint64_t{1} << 40) + 1;
 
 class LedgerSlots : public testing::Test {
  protected:
-  // A process that joined, says its tag and lives until it is told or killed.
-  auto member() {
-    return [this](const Line& line) {
-      const std::unique_ptr<Ledger> ledger = server_.join();
-      line.say(ledger->own_tag().word());
-      line.hear();
-    };
-  }
-
   TestServer server_;
 };
 
@@ -42,7 +33,7 @@ TEST_F(LedgerSlots, SlotOfAProcessThatDiedIsTakenAgainWithAnotherTag) {
   const std::unique_ptr<Ledger> ledger = server_.join();
   std::vector<ProcessTag> tags;
   for (int i = 0; i < 3; ++i) {
-    OtherProcess other(member());
+    OtherProcess other(server_.member());
     tags.emplace_back(other.hear_word());
     EXPECT_EQ(tags.back().slot(), 1u);
     EXPECT_TRUE(ledger->is_alive(tags.back()));
@@ -59,14 +50,14 @@ TEST_F(LedgerSlots, SlotOfAProcessThatDiedIsTakenAgainWithAnotherTag) {
 // The same where others have later slots.
 TEST_F(LedgerSlots, SlotBetweenOthersIsTakenAgainWhenItsProcessDied) {
   const std::unique_ptr<Ledger> ledger = server_.join();
-  OtherProcess first(member());
+  OtherProcess first(server_.member());
   const ProcessTag dead(first.hear_word());
-  OtherProcess last(member());
+  OtherProcess last(server_.member());
   EXPECT_EQ(ProcessTag(last.hear_word()).slot(), 2u);
   first.kill();
   ledger->reclaim_if_any();
   EXPECT_EQ(ledger->header().slots.load(), 3u);
-  OtherProcess next(member());
+  OtherProcess next(server_.member());
   const ProcessTag tag(next.hear_word());
   EXPECT_EQ(tag.slot(), dead.slot());
   EXPECT_EQ(tag.generation(), dead.generation() + 1);
@@ -78,9 +69,9 @@ TEST_F(LedgerSlots, SlotBetweenOthersIsTakenAgainWhenItsProcessDied) {
 
 // The same where it was the first slot.
 TEST_F(LedgerSlots, FirstSlotIsTakenAgainWhenItsProcessDied) {
-  OtherProcess first(member());
+  OtherProcess first(server_.member());
   first.hear_word();
-  OtherProcess second(member());
+  OtherProcess second(server_.member());
   second.hear_word();
   first.kill();
   const std::unique_ptr<Ledger> ledger = server_.join();
@@ -89,9 +80,9 @@ TEST_F(LedgerSlots, FirstSlotIsTakenAgainWhenItsProcessDied) {
 
 TEST_F(LedgerSlots, SlotsThatNobodyHasAtTheEndAreNotLookedAt) {
   const std::unique_ptr<Ledger> ledger = server_.join();
-  OtherProcess first(member());
+  OtherProcess first(server_.member());
   first.hear_word();
-  OtherProcess last(member());
+  OtherProcess last(server_.member());
   const ProcessTag tag(last.hear_word());
   first.kill();
   ledger->reclaim_if_any();

@@ -28,7 +28,7 @@ using platform::PlannedFault;
 using platform::SystemCall;
 
 // What a process has the mutex as until it has a slot.
-constexpr LedgerMutex::Holder kJoiner = (1U << 30) - 1;
+constexpr LedgerMutex::Holder kJoiner = 1U << 30 | 7;
 
 void lock_as_joiner(Ledger& ledger) {
   struct All final : LedgerMutex::Census {
@@ -39,15 +39,6 @@ void lock_as_joiner(Ledger& ledger) {
 
 class LedgerTest : public testing::Test {
  protected:
-  // A process that joined and lives until it is told or killed.
-  auto member() {
-    return [this](const Line& line) {
-      const std::unique_ptr<Ledger> ledger = server_.join();
-      line.say(ledger->own_tag().word());
-      line.hear();
-    };
-  }
-
   TestServer server_;
 };
 
@@ -85,7 +76,7 @@ TEST_F(LedgerTest, SecondProcessJoinsTheSameServer) {
 }
 
 TEST_F(LedgerTest, ServerLivesOnWithoutTheProcessThatBeganIt) {
-  OtherProcess first(member());
+  OtherProcess first(server_.member());
   first.hear_word();
   const std::unique_ptr<Ledger> ledger = server_.join();
   const auto id = ledger->server();
@@ -107,7 +98,7 @@ TEST_F(LedgerTest, ServerWithoutProcessesBeginsAnew) {
 }
 
 TEST_F(LedgerTest, OtherDevicesThanThoseOfTheLiveServerAreRefused) {
-  OtherProcess first(member());
+  OtherProcess first(server_.member());
   first.hear_word();
   std::vector<ServerShape> shapes(4, TestServer::shape());
   shapes[0].devices = 3;
@@ -155,7 +146,7 @@ TEST_F(LedgerTest, FileThatLiveProcessesHaveAndIsNotOursIsLeftAlone) {
 }
 
 TEST_F(LedgerTest, FileThatWasCutShortIsLeftAlone) {
-  OtherProcess first(member());
+  OtherProcess first(server_.member());
   first.hear_word();
   ASSERT_EQ(truncate(server_.ledger_path().c_str(), 10), 0);
   EXPECT_TRUE(fails_with(server_.try_join(), ErrorCode::kNoPermission));
@@ -182,7 +173,7 @@ TEST_F(LedgerTest, EndedProcessesAreCleared) {
 
 TEST_F(LedgerTest, LiveProcessesAreNotCleared) {
   const std::unique_ptr<Ledger> ledger = server_.join();
-  OtherProcess other(member());
+  OtherProcess other(server_.member());
   other.hear_word();
   // Nor is one that does not move.
   ASSERT_EQ(kill(other.id(), SIGSTOP), 0);
@@ -221,7 +212,7 @@ TEST_F(LedgerTest, LockOfAProcessThatDiedWhenItJoinedIsTaken) {
 }
 
 TEST_F(LedgerTest, FaultsOfTheHostAreErrorsAndTheNextTrySucceeds) {
-  OtherProcess first(member());
+  OtherProcess first(server_.member());
   first.hear_word();
   for (const SystemCall call : {SystemCall::kOpenFile, SystemCall::kMapFile, SystemCall::kCommit}) {
     const PlannedFault fault(call, call == SystemCall::kOpenFile ? 2 : 1, ENOMEM);
