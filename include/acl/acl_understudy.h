@@ -43,6 +43,24 @@ typedef struct aclUnderstudyHostMemory {
 /* Tells what this process has taken for page-locked host memory so far. */
 ACL_FUNC_VISIBILITY aclError aclUnderstudyGetHostMemory(aclUnderstudyHostMemory* memory);
 
+/* What of this process is alive, for tests that look for leaks. */
+typedef struct aclUnderstudyObjects {
+  uint64_t deviceBytes;     /* memory of all devices that this process has, without imports */
+  uint64_t allocations;     /* of the aclrtMalloc family, and imported by key */
+  uint64_t hostAllocations; /* of the aclrtMallocHost family */
+  uint64_t physicalHandles; /* of aclrtMallocPhysical, imports and retained ones */
+  uint64_t reservations;    /* of addresses */
+  uint64_t mappings;        /* in reservations */
+  uint64_t reserved[10];
+} aclUnderstudyObjects;
+
+/* Counts them. All are 0 in a process that made no call yet; the runtime is not started for it. */
+ACL_FUNC_VISIBILITY aclError aclUnderstudyCountObjects(aclUnderstudyObjects* objects);
+
+/* The runtime directory of the server that this process is on, for as long as it lives; NULL before
+ * the first call that needs a server. */
+ACL_FUNC_VISIBILITY const char* aclUnderstudyRuntimeDirectory(void);
+
 #ifdef __cplusplus
 }
 #endif

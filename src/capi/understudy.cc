@@ -40,3 +40,30 @@ aclError aclUnderstudyGetHostMemory(aclUnderstudyHostMemory* memory) {
     return {};
   });
 }
+
+aclError aclUnderstudyCountObjects(aclUnderstudyObjects* objects) {
+  return guarded(__func__, [&]() -> Result<void> {
+    US_TRY(require_pointer(objects, "objects"));
+    memset(objects, 0, sizeof *objects);
+    Runtime* const runtime = Runtime::existing();
+    if (runtime == nullptr) return {};
+    for (unsigned device = 0; device < runtime->devices().count(); ++device) {
+      for (const ModuleUsage& module : runtime->capacity().usage(device)) {
+        objects->deviceBytes += module.current;
+      }
+    }
+    const AddressCount addresses = runtime->address_space().count();
+    objects->allocations = addresses.allocations;
+    objects->reservations = addresses.reservations;
+    objects->mappings = addresses.mappings;
+    objects->hostAllocations = runtime->host_memory().count_blocks();
+    objects->physicalHandles = runtime->physical_memory().count_handles();
+    return {};
+  });
+}
+
+const char* aclUnderstudyRuntimeDirectory() {
+  Runtime* const runtime = Runtime::existing();
+  if (runtime == nullptr || runtime->ledger().directory() == nullptr) return nullptr;
+  return runtime->ledger().directory()->path().c_str();
+}

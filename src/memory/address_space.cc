@@ -9,6 +9,7 @@
 #include <cinttypes>
 
 #include "base/size_text.h"
+#include "memory/slab_heap.h"
 
 namespace understudy {
 
@@ -136,6 +137,11 @@ std::optional<MappingView> AddressSpace::find(VirtualAddress address) {
   const std::optional<Place> place = locate(address, hazard);
   if (!place) return std::nullopt;
   return MappingView{place->range, place->location, place->page_kind, place->joins == nullptr};
+}
+
+AddressCount AddressSpace::count() const {
+  const ReservationCount found = reservations_.count();
+  return {found.reservations, found.mappings, found.in_arenas + count_live_slots(slabs_)};
 }
 
 bool AddressSpace::is_reserved(VirtualAddress address) {

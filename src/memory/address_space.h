@@ -56,6 +56,13 @@ struct MappingView {
   bool is_allocation = false;
 };
 
+// What is alive.
+struct AddressCount {
+  uint64_t reservations = 0;
+  uint64_t mappings = 0;     // in reservations
+  uint64_t allocations = 0;  // large, small and imported ones
+};
+
 class AddressSpace {
  public:
   AddressSpace(const Settings& settings, PhysicalMemory& physical, StorageSet& storages);
@@ -102,6 +109,7 @@ class AddressSpace {
   Result<BlockHandle> retain(VirtualAddress base);
   std::optional<MappingView> find(VirtualAddress address);
   bool is_reserved(VirtualAddress address);
+  AddressCount count() const;
   bool is_any_reserved(VirtualRange range) { return reservations_.overlaps(range); }
 
   // For the copy engine. Pins what is at an address; nothing if it has no memory.

@@ -52,6 +52,7 @@ Result<void> AddressSpace::place_allocation(const Arena& place, Block& block,
         part.read_only ? platform::CpuAccess::kRead : platform::CpuAccess::kReadWrite));
   }
   undo.dismiss();
+  ++place.reservation->mappings;
 
   Mapping& mapping = mappings_.at(*index);
   mapping.index = *index;
@@ -112,6 +113,7 @@ Result<VirtualRange> AddressSpace::end_allocation(VirtualAddress base,
       addresses = {align_down(base, kGranule), mapping->block->extent.size};
       if (mapping->has_window) US_TRY(close_window(addresses));
       table_.clear(granules_of(mapping->range));
+      --arena->mappings;
     }
   }
   if (mapping == nullptr) return not_an_allocation(base);

@@ -51,6 +51,7 @@ class HostMemory {
   std::optional<VirtualRange> find_block(VirtualAddress address);
 
   PinnedFigures figures() const { return pinned_.figures(); }
+  uint64_t count_blocks() const { return pinned_.count(); }
 
  private:
   Result<void> check_range(VirtualRange range, RegistrationKind kind);

@@ -322,4 +322,12 @@ void PhysicalMemory::drop_storage(Block& block) {
   if (state.generation != 0) blocks_.give_back(block.index);
 }
 
+uint64_t PhysicalMemory::count_handles() const {
+  uint64_t handles = 0;
+  blocks_.for_each([&](const Block& block) {
+    handles += BlockState::unpack(block.state.load(std::memory_order_relaxed)).handles;
+  });
+  return handles;
+}
+
 }  // namespace understudy

@@ -68,6 +68,8 @@ class PhysicalMemory {
   void drop_storage(Block& block);
 
   BlockHandle handle_of(const Block& block) const;
+  // How many handles the program has, one block's counted as often as it was retained.
+  uint64_t count_handles() const;
   // Whether the program has a handle of it. REQUIRES: the caller has a reference.
   static bool has_handle(const Block& block);
 

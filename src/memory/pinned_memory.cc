@@ -114,6 +114,16 @@ std::optional<PinnedView> PinnedMemory::find(VirtualAddress address) {
   return given;
 }
 
+uint64_t PinnedMemory::count() const {
+  uint64_t blocks = count_live_slots(slabs_);
+  MutexLock lock(mutex_);
+  for (const auto& [base, chunk] : by_base_) {
+    const PageEntry entry = table_.look_up(base);
+    blocks += entry.present() && !entry.divided() ? 1 : 0;
+  }
+  return blocks;
+}
+
 bool PinnedMemory::pin(VirtualRange range, HazardPin& pin) {
   while (true) {
     const PageEntry entry = table_.look_up(range.base);

@@ -58,6 +58,8 @@ class PinnedMemory final : public MemoryCache, private SlabSource {
   bool trim_locked_cache();
 
   PinnedFigures figures() const;
+  // How many blocks are alive.
+  uint64_t count() const;
   void trim() override;
 
  private:

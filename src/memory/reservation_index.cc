@@ -226,4 +226,20 @@ std::optional<ReservationReference> ReservationIndex::find(VirtualAddress addres
                               entry.reservation->generation.load(std::memory_order_relaxed)};
 }
 
+ReservationCount ReservationIndex::count() const {
+  ReservationCount found;
+  MutexLock lock(mutex_);
+  for (const auto& [base, entry] : by_base_) {
+    Reservation& reservation = *entry.reservation;
+    MutexLock reservation_lock(reservation.mutex);
+    if (reservation.use == ReservationUse::kAllocations) {
+      found.in_arenas += reservation.mappings;
+    } else {
+      ++found.reservations;
+      found.mappings += reservation.mappings;
+    }
+  }
+  return found;
+}
+
 }  // namespace understudy

@@ -27,6 +27,14 @@ struct Arena {
   Reservation* reservation = nullptr;
 };
 
+// How much there is: of the program's reservations, the mappings in them, and of mappings in
+// arenas.
+struct ReservationCount {
+  uint64_t reservations = 0;
+  uint64_t mappings = 0;
+  uint64_t in_arenas = 0;
+};
+
 class ReservationIndex {
  public:
   // A free range of the library's choice. Sizes are rounded up to the granule.
@@ -44,6 +52,7 @@ class ReservationIndex {
   // The live reservation around an address. The caller locks it and looks again.
   std::optional<ReservationReference> find(VirtualAddress address);
   bool overlaps(VirtualRange range);
+  ReservationCount count() const;
   // False if no reservation ever was within 1 TiB of the address: then it is the host's affair.
   bool was_ever_near(VirtualAddress address) const {
     return address < PageTable::kEnd && near_[address / kTiB].load(std::memory_order_relaxed);

@@ -249,4 +249,13 @@ void SlabHeap::close_all(Slab* list) noexcept {
   }
 }
 
+uint64_t count_live_slots(const ObjectPool<Slab>& slabs) {
+  uint64_t live = 0;
+  slabs.for_each([&](const Slab& slab) {
+    if (slab.home.load(std::memory_order_acquire) == nullptr) return;
+    for (uint32_t slot = 0; slot < kPagesPerSlab; ++slot) live += slab.record(slot).live() ? 1 : 0;
+  });
+  return live;
+}
+
 }  // namespace understudy

@@ -33,6 +33,9 @@ class SlabSource {
   virtual bool close(Slab& slab) noexcept = 0;
 };
 
+// How many small allocations are alive in all slabs of a pool.
+uint64_t count_live_slots(const ObjectPool<Slab>& slabs);
+
 class SlabHeap;
 
 struct alignas(64) SlabShard {

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What only the software NPU can tell: what of the process is alive, and on which server it is.
+#include <cstdlib>
+#include <cstring>
+
+#include "acl/acl_understudy.h"
+#include "support/rule_test.h"
+
+namespace understudy_test {
+namespace {
+
+aclUnderstudyObjects objects() {
+  aclUnderstudyObjects found;
+  memset(&found, 0xEE, sizeof found);
+  EXPECT_SUCCESS(aclUnderstudyCountObjects(&found));
+  for (const uint64_t word : found.reserved) EXPECT_EQ(word, 0U);
+  return found;
+}
+
+using OwnFunctions = DeviceTest;
+
+TEST_F(OwnFunctions, NullIsRefused) {
+  EXPECT_FAILS(ACL_ERROR_INVALID_PARAM, aclUnderstudyCountObjects(nullptr));
+}
+
+TEST_F(OwnFunctions, AllocationsOfAnySizeAreCounted) {
+  for (const size_t size : {size_t{64}, 64 * kKiB, 3 * kMiB}) {
+    const aclUnderstudyObjects before = objects();
+    void* block = nullptr;
+    ASSERT_SUCCESS(aclrtMalloc(&block, size, ACL_MEM_MALLOC_HUGE_FIRST));
+    EXPECT_EQ(objects().allocations, before.allocations + 1);
+    EXPECT_GE(objects().deviceBytes, before.deviceBytes + size);
+    EXPECT_SUCCESS(aclrtFree(block));
+    EXPECT_EQ(objects().allocations, before.allocations);
+    EXPECT_EQ(objects().deviceBytes, before.deviceBytes);
+  }
+}
+
+TEST_F(OwnFunctions, HostAllocationsOfAnySizeAreCounted) {
+  for (const size_t size : {size_t{64}, 3 * kMiB}) {
+    const aclUnderstudyObjects before = objects();
+    void* block = nullptr;
+    ASSERT_SUCCESS(aclrtMallocHost(&block, size));
+    EXPECT_EQ(objects().hostAllocations, before.hostAllocations + 1);
+    EXPECT_EQ(objects().deviceBytes, before.deviceBytes);
+    EXPECT_SUCCESS(aclrtFreeHost(block));
+    EXPECT_EQ(objects().hostAllocations, before.hostAllocations);
+  }
+}
+
+TEST_F(OwnFunctions, HandlesReservationsAndMappingsAreCounted) {
+  const aclUnderstudyObjects before = objects();
+  void* const range = reserve(4 * kMiB);
+  EXPECT_EQ(objects().reservations, before.reservations + 1);
+  const aclrtDrvMemHandle block = create_block(2 * kMiB);
+  EXPECT_EQ(objects().physicalHandles, before.physicalHandles + 1);
+  EXPECT_EQ(objects().deviceBytes, before.deviceBytes + 2 * kMiB);
+  ASSERT_SUCCESS(aclrtMapMem(range, 2 * kMiB, 0, block, 0));
+  EXPECT_EQ(objects().mappings, before.mappings + 1);
+  // Without its handle the block lives on in its mapping.
+  ASSERT_SUCCESS(aclrtFreePhysical(block));
+  EXPECT_EQ(objects().physicalHandles, before.physicalHandles);
+  EXPECT_EQ(objects().deviceBytes, before.deviceBytes + 2 * kMiB);
+  ASSERT_SUCCESS(aclrtUnmapMem(range));
+  EXPECT_EQ(objects().mappings, before.mappings);
+  EXPECT_EQ(objects().deviceBytes, before.deviceBytes);
+  ASSERT_SUCCESS(aclrtReleaseMemAddress(range));
+  EXPECT_EQ(objects().reservations, before.reservations);
+}
+
+TEST_F(OwnFunctions, ARetainedHandleIsOneMore) {
+  void* const range = reserve(2 * kMiB);
+  const aclrtDrvMemHandle block = create_block(2 * kMiB);
+  ASSERT_SUCCESS(aclrtMapMem(range, 2 * kMiB, 0, block, 0));
+  const uint64_t before = objects().physicalHandles;
+  aclrtDrvMemHandle again = nullptr;
+  ASSERT_SUCCESS(aclrtMemRetainAllocationHandle(range, &again));
+  EXPECT_EQ(objects().physicalHandles, before + 1);
+  EXPECT_SUCCESS(aclrtFreePhysical(again));
+  EXPECT_SUCCESS(aclrtUnmapMem(range));
+  EXPECT_SUCCESS(aclrtFreePhysical(block));
+  EXPECT_SUCCESS(aclrtReleaseMemAddress(range));
+  EXPECT_EQ(objects().physicalHandles, before - 1);
+}
+
+TEST(OwnFunctionsAtFirst, NothingIsStartedByAsking) {
+  US_FRESH_PROCESS({"UNDERSTUDY_PRODUCT", "no such product"});
+  EXPECT_EQ(objects().reservations, 0U);
+  EXPECT_EQ(aclUnderstudyRuntimeDirectory(), nullptr);
+}
+
+TEST(OwnFunctionsAtFirst, TheServerIsToldOnceThereIsOne) {
+  US_FRESH_PROCESS({"UNDERSTUDY_DEVICES", "2"});
+  EXPECT_EQ(aclUnderstudyRuntimeDirectory(), nullptr);
+  uint32_t count = 0;
+  ASSERT_SUCCESS(aclrtGetDeviceCount(&count));
+  ASSERT_NE(aclUnderstudyRuntimeDirectory(), nullptr);
+  EXPECT_STREQ(aclUnderstudyRuntimeDirectory(), getenv("UNDERSTUDY_RUNTIME_DIR"));
+}
+
+}  // namespace
+}  // namespace understudy_test
