@@ -92,6 +92,84 @@ typedef enum aclMemType ACL_ENUM_BASE {
   ACL_MEMTYPE_HOST_COMPILE_INDEPENDENT = 2 /* host value the compiled operator does not depend on */
 } aclMemType;
 
+/* ---- Data types ---- */
+
+typedef enum aclDataType ACL_ENUM_BASE {
+  ACL_DT_UNDEFINED = -1,
+  ACL_FLOAT = 0,
+  ACL_FLOAT16 = 1,
+  ACL_INT8 = 2,
+  ACL_INT32 = 3,
+  ACL_UINT8 = 4,
+  ACL_INT16 = 6,
+  ACL_UINT16 = 7,
+  ACL_UINT32 = 8,
+  ACL_INT64 = 9,
+  ACL_UINT64 = 10,
+  ACL_DOUBLE = 11,
+  ACL_BOOL = 12,
+  ACL_STRING = 13,
+  ACL_COMPLEX64 = 16,
+  ACL_COMPLEX128 = 17,
+  ACL_BF16 = 27,
+  ACL_INT4 = 29,
+  ACL_UINT1 = 30,
+  ACL_COMPLEX32 = 33,
+  ACL_HIFLOAT8 = 34,
+  ACL_FLOAT8_E5M2 = 35,
+  ACL_FLOAT8_E4M3FN = 36,
+  ACL_FLOAT8_E8M0 = 37,
+  ACL_FLOAT6_E3M2 = 38,
+  ACL_FLOAT6_E2M3 = 39,
+  ACL_FLOAT4_E2M1 = 40,
+  ACL_FLOAT4_E1M2 = 41
+} aclDataType;
+
+/* Bytes of one element; 0 where they are not whole bytes, and for numbers that are no type. */
+ACL_FUNC_VISIBILITY size_t aclDataTypeSize(aclDataType dataType);
+
+/* ---- Data buffers: an address and a size under one handle ---- */
+
+typedef struct aclDataBuffer aclDataBuffer; /* opaque */
+
+/* Makes one; NULL on failure. The data stays the caller's, and may be NULL. */
+ACL_FUNC_VISIBILITY aclDataBuffer* aclCreateDataBuffer(void* data, size_t size);
+
+/* Ends it, and leaves the data alone. */
+ACL_FUNC_VISIBILITY aclError aclDestroyDataBuffer(const aclDataBuffer* dataBuffer);
+
+/* Lets it stand for other data. */
+ACL_FUNC_VISIBILITY aclError aclUpdateDataBuffer(aclDataBuffer* dataBuffer, void* data,
+                                                 size_t size);
+
+/* What it stands for; NULL or 0 if it is no data buffer. The first size is deprecated: it has 32
+ * bits. */
+ACL_FUNC_VISIBILITY void* aclGetDataBufferAddr(const aclDataBuffer* dataBuffer);
+ACL_FUNC_VISIBILITY uint32_t aclGetDataBufferSize(const aclDataBuffer* dataBuffer);
+ACL_FUNC_VISIBILITY size_t aclGetDataBufferSizeV2(const aclDataBuffer* dataBuffer);
+
+/* ---- Log lines of the program ---- */
+
+typedef enum aclLogLevel ACL_ENUM_BASE {
+  ACL_DEBUG = 0,
+  ACL_INFO = 1,
+  ACL_WARNING = 2,
+  ACL_ERROR = 3
+} aclLogLevel;
+
+#if defined(__GNUC__) || defined(__clang__)
+#define ACL_PRINTF_LIKE(text, first) __attribute__((__format__(__printf__, text, first)))
+#else
+#define ACL_PRINTF_LIKE(text, first)
+#endif
+
+/* Writes one line to standard error, or to standard output if ASCEND_SLOG_PRINT_TO_STDOUT is 1,
+ * from the level of ASCEND_GLOBAL_LOG_LEVEL on, which is 3 unless it is set. */
+ACL_FUNC_VISIBILITY void aclAppLog(aclLogLevel logLevel, const char* func, const char* file,
+                                   uint32_t line, const char* fmt, ...) ACL_PRINTF_LIKE(5, 6);
+
+#define ACL_APP_LOG(level, ...) aclAppLog(level, __func__, __FILE__, __LINE__, __VA_ARGS__)
+
 #ifdef __cplusplus
 }
 #endif

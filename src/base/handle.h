@@ -9,7 +9,13 @@
 
 namespace understudy {
 
-enum class HandleTag : uint8_t { kBlock = 0x5B, kContext = 0x5C, kStream = 0x5D, kEvent = 0x5E };
+enum class HandleTag : uint8_t {
+  kBlock = 0x5B,
+  kContext = 0x5C,
+  kStream = 0x5D,
+  kEvent = 0x5E,
+  kDataBuffer = 0x5F
+};
 
 struct HandleParts {
   static constexpr unsigned kGenerationBits = 24;

@@ -39,6 +39,7 @@ enum class LockRank : uint8_t {
   kRecycledExtents,   // recently freed extents, one lock per shard
   kHostBudget,        // how much host memory may still be taken
   kObjectPool,        // free slots for blocks, mappings and reservations
+  kDataBuffers,       // which data buffers there are
   kCallbacks,         // lists of registered callbacks
   kErrorLog,          // texts for aclGetRecentErrMsg in per-process mode
 };

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Device memory: allocate and free. Rules: MALLOC, FREE, POLICY.
+// Device memory: allocate and free, that of the media chapter too. Rules: MALLOC, FREE, POLICY.
 #include "acl/acl_rt.h"
+#include "acl/ops/acl_dvpp.h"
 #include "capi/call.h"
 #include "capi/malloc_arguments.h"
 
@@ -67,6 +68,12 @@ Result<void> allocate_configured(void** result, size_t size, aclrtMemMallocPolic
                    .configuration = configuration});
 }
 
+Result<void> free_allocation(void* address) {
+  US_TRY(require_pointer(address, "devPtr"));
+  US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
+  return runtime->device_memory().free(to_address(address));
+}
+
 Result<void> check_range_arguments(const void* address, size_t size) {
   US_TRY(require_pointer(address, "devPtr"));
   US_TRY(require_size(size, "size"));
@@ -111,12 +118,23 @@ aclError aclrtMallocForTaskScheduler(void** devPtr, size_t size, aclrtMemMallocP
   return guarded(__func__, [&] { return allocate_configured(devPtr, size, policy, cfg); });
 }
 
-aclError aclrtFree(void* devPtr) {
+aclError acldvppMalloc(void** devPtr, size_t size) {
   return guarded(__func__, [&]() -> Result<void> {
     US_TRY(require_pointer(devPtr, "devPtr"));
-    US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
-    return runtime->device_memory().free(to_address(devPtr));
+    // Every allocation begins on a page, which is more than the media units ask for.
+    return allocate(devPtr, size,
+                    {.policy = policy_of(ACL_MEM_MALLOC_HUGE_FIRST),
+                     .padding = Padding::kProduct,
+                     .needs = {}});
   });
+}
+
+aclError aclrtFree(void* devPtr) {
+  return guarded(__func__, [&] { return free_allocation(devPtr); });
+}
+
+aclError acldvppFree(void* devPtr) {
+  return guarded(__func__, [&] { return free_allocation(devPtr); });
 }
 
 aclError aclrtFreeWithDevSync(void* devPtr) {

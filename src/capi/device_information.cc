@@ -165,17 +165,13 @@ aclError aclrtGetDeviceUtilizationRate(int32_t deviceId, aclrtUtilizationInfo* u
       return invalid_argument("utilizationInfo->utilizationExtend is not NULL");
     }
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
-    US_TRY_ASSIGN(const unsigned device, runtime->devices().check(deviceId, "deviceId"));
-    const PoolFigures normal = runtime->capacity().figures(device, PageKind::kNormal);
-    const PoolFigures huge = runtime->capacity().figures(device, PageKind::kHuge);
-    const uint64_t total = normal.total + huge.total;
-    const uint64_t used = total - normal.free - huge.free;
+    US_TRY(runtime->devices().check(deviceId, "deviceId"));
     // No cores compute here, so nobody can say how busy they are.
     utilizationInfo->cubeUtilization = -1;
     utilizationInfo->vectorUtilization = -1;
     utilizationInfo->aicpuUtilization = -1;
-    utilizationInfo->memoryUtilization =
-        static_cast<int32_t>(100.0 * static_cast<double>(used) / static_cast<double>(total));
+    // No product tells this one; aclrtGetMemInfo has the figures.
+    utilizationInfo->memoryUtilization = -1;
     return {};
   });
 }

@@ -21,6 +21,7 @@
 #include "memory/physical_memory.h"
 #include "memory/storage_set.h"
 #include "memory/transfer.h"
+#include "runtime/data_buffers.h"
 #include "runtime/devices.h"
 #include "runtime/initialization.h"
 #include "runtime/thread_state.h"
@@ -62,6 +63,7 @@ class Runtime {
   Streams& streams() { return streams_; }
   Events& events() { return events_; }
   Devices& devices() { return devices_; }
+  DataBuffers& data_buffers() { return data_buffers_; }
   Initialization& initialization() { return initialization_; }
 
   // Refuses what the product lacks.
@@ -112,6 +114,7 @@ class Runtime {
   Streams streams_;
   Events events_;
   Devices devices_;
+  DataBuffers data_buffers_;
   Initialization initialization_;
   std::atomic<int64_t> default_device_{-1};  // -1: none
   std::atomic<ErrorTextScope> text_scope_{ErrorTextScope::kThread};

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/application_log.h"
+
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <ctime>
+#include <optional>
+#include <string_view>
+
+#include "platform/text_file.h"
+#include "runtime/process.h"
+
+namespace understudy {
+namespace {
+
+constexpr std::array<const char*, 4> kLevelNames = {"DEBUG", "INFO", "WARNING", "ERROR"};
+constexpr int kErrorLevel = 3;
+
+struct LogSettings {
+  int lowest = kErrorLevel;
+  FILE* stream = stderr;
+};
+
+LogSettings read_settings() {
+  LogSettings settings;
+  const std::optional<std::string> level =
+      platform::environment_variable("ASCEND_GLOBAL_LOG_LEVEL");
+  if (level && level->size() == 1 && level->front() >= '0' && level->front() <= '4') {
+    settings.lowest = level->front() - '0';
+  }
+  if (platform::environment_variable("ASCEND_SLOG_PRINT_TO_STDOUT") == "1") {
+    settings.stream = stdout;
+  }
+  return settings;
+}
+
+const LogSettings& settings() {
+  static const LogSettings found = read_settings();
+  return found;
+}
+
+std::string time_text() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(now);
+  const auto micros = std::chrono::duration_cast<std::chrono::microseconds>(now - seconds);
+  const std::time_t whole = seconds.count();
+  std::tm local{};
+  localtime_r(&whole, &local);
+  std::array<char, 64> text{};
+  const size_t length = strftime(text.data(), text.size(), "%Y-%m-%d-%H:%M:%S", &local);
+  snprintf(text.data() + length, text.size() - length, ".%06d", static_cast<int>(micros.count()));
+  return text.data();
+}
+
+// Of a path, what people recognise.
+std::string_view base_name(std::string_view path) {
+  return path.substr(path.rfind('/') + 1);  // npos + 1 is 0
+}
+
+}  // namespace
+
+bool is_logged(int level) {
+  return level >= settings().lowest && level < static_cast<int>(kLevelNames.size());
+}
+
+void write_log_line(int level, const LogPlace& place, const std::string& text) {
+  std::string line = "[";
+  line.append(kLevelNames.at(static_cast<size_t>(level)))
+      .append("] APP(")
+      .append(std::to_string(current_process_id()))
+      .append("):")
+      .append(time_text())
+      .append(" [")
+      .append(base_name(place.file == nullptr ? "" : place.file))
+      .append(":")
+      .append(std::to_string(place.line))
+      .append("] ")
+      .append(place.function == nullptr ? "" : place.function)
+      .append(": ")
+      .append(text)
+      .append("\n");
+  fwrite(line.data(), 1, line.size(), settings().stream);
+  fflush(settings().stream);
+}
+
+}  // namespace understudy
