@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Checks of the sources and of the built library, as tests.
 
-# Debian's own interpreter: another python3 may come first on PATH, with other modules.
-find_program(US_PYTHON python3 HINTS /usr/bin NO_CMAKE_PATH REQUIRED)
-
 function(us_add_check name)
   add_test(NAME check/${name} COMMAND ${US_PYTHON} ${ARGN} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   set_tests_properties(check/${name} PROPERTIES TIMEOUT 120 LABELS check)

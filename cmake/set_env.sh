@@ -47,4 +47,5 @@ export ASCEND_TOOLKIT_HOME="$_us_home"
 _us_prepend LD_LIBRARY_PATH "$_us_home/lib64"
 _us_prepend PATH "$_us_home/bin"
 _us_prepend CMAKE_PREFIX_PATH "$_us_home"
+_us_prepend PYTHONPATH "$_us_home/python"
 _us_clean_up

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sums up a run of the tests: test_report.py [--failed-stage NAME]... [RESULT.xml]...
 
-Each result is what `ctest --output-junit` wrote. The tests of a shard that passed are told one by one
-from its output. Prints the output of every failed test, every
-skipped test with its reason, and last the line "N passed, M failed". A failed stage counts as a
+Each result is what `ctest --output-junit` wrote. The tests of a shard or of a Python file that passed
+are told one by one from its output. Prints the output of every failed test, every skipped test with
+its reason, and last the line "N passed, M failed". A failed stage counts as a
 failure, unless it is the "test PRESET" stage of failed tests that are counted themselves.
 """
 
@@ -17,6 +17,9 @@ import xml.etree.ElementTree
 # What ctest calls it, and what we call it.
 STATUS = {"run": "passed", "notrun": "skipped", "disabled": "skipped"}
 SKIP_REASON = re.compile(r"Skipped\n(.+)")
+# A test in the output of pytest -v: "tests/test_x.py::test_name SKIPPED (no numpy)   [ 50%]".
+PYTEST_CASE = re.compile(r"^\S+/(\w+)\.py::(.+?) (PASSED|XFAIL|SKIPPED)(?: \((.*)\))? +\[ *\d+%\]$",
+                         re.MULTILINE)
 # A test in the output of a gtest program: "[       OK ] Suite.Name (3 ms)".
 GTEST_CASE = re.compile(r"^\[ +(OK|SKIPPED) +\] ([^\s,]+).*\(\d+ ms\)$", re.MULTILINE)
 
@@ -30,6 +33,8 @@ def cases(result):
             status = "failed"  # not run, and not because the test itself said so
         if "/shard " in case.get("name") and status == "passed":
             yield from cases_of_shard(case.get("name").split("/")[0], output)
+        elif case.get("name").startswith("python/") and status == "passed":
+            yield from cases_of_pytest(output)
         else:
             yield case.get("name"), status, output
 
@@ -43,6 +48,13 @@ def cases_of_shard(label, output):
             status = "passed" if case[1] == "OK" else "skipped"
             yield f"{label}/{case[2]}", status, output[begin:case.end()]
         begin = case.end()
+
+
+def cases_of_pytest(output):
+    """The same for the tests of a Python file, from what pytest printed."""
+    for file, name, outcome, reason in PYTEST_CASE.findall(output):
+        status = "skipped" if outcome == "SKIPPED" else "passed"
+        yield f"python/{file}::{name}", status, f"Skipped\n{reason}"
 
 
 def skip_reason(output):

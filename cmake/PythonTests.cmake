@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+# The tests of the Python module: each file is a test, in an interpreter of its own.
+
+set(python_environment
+  PYTHONPATH=${PROJECT_BINARY_DIR}/python
+  PYTHONDONTWRITEBYTECODE=1
+  COLUMNS=300)  # so that pytest does not shorten the reason of a skipped test
+# About files, other interpreters and Python's own memory, not about the module's code.
+set(not_for_sanitizers test_wheel test_stubs test_other_pythons test_examples test_server
+  test_pytest_plugin test_references)
+# Where threads of the runtime and of Python meet.
+set(for_threads test_callback test_event test_stream test_copy test_util)
+
+# A sanitizer's runtime must come first in a program, and the interpreter knows nothing of it.
+if(US_SANITIZE MATCHES "address")
+  set(runtimes libasan.so libstdc++.so)
+  list(APPEND python_environment PYTHONMALLOC=malloc
+    ASAN_OPTIONS=halt_on_error=1:detect_leaks=0:allocator_may_return_null=1
+    UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1)
+endif()
+if(US_SANITIZE MATCHES "thread")
+  set(runtimes libtsan.so)
+  # A program may end while threads that it started are at work.
+  list(APPEND python_environment
+    TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:atexit_sleep_ms=0:report_thread_leaks=0)
+endif()
+if(runtimes)
+  foreach(runtime ${runtimes})
+    execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=${runtime}
+      OUTPUT_VARIABLE file OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+    string(APPEND preload "${file} ")
+  endforeach()
+  list(APPEND python_environment "LD_PRELOAD=${preload}")
+endif()
+
+file(GLOB python_tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/python/tests/test_*.py)
+foreach(file ${python_tests})
+  cmake_path(GET file STEM name)
+  if((US_SANITIZE AND name IN_LIST not_for_sanitizers) OR
+      (US_SANITIZE MATCHES "thread" AND NOT name IN_LIST for_threads))
+    continue()
+  endif()
+  add_test(NAME python/${name}
+    COMMAND ${US_PYTHON} -m pytest -v --no-header -p no:cacheprovider ${file}
+    WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  set_tests_properties(python/${name} PROPERTIES
+    TIMEOUT 300 LABELS python ENVIRONMENT "${python_environment}")
+endforeach()

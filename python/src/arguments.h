@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Arguments from Python: how many there are, and what they are. Each function answers false, with a
+// Python exception set, for what a caller may not pass.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "python_api.h"
+
+namespace understudy::python {
+
+// The positional arguments of a call.
+class Arguments {
+ public:
+  explicit Arguments(PyObject* tuple) : tuple_(tuple), count_(PyTuple_Size(tuple)) {}
+
+  Py_ssize_t count() const { return count_; }
+  // Borrowed. REQUIRES: index < count().
+  PyObject* at(Py_ssize_t index) const { return PyTuple_GetItem(tuple_, index); }
+
+  bool are_exactly(Py_ssize_t wanted) const {
+    return count_ == wanted || refuse("exactly", wanted);
+  }
+  bool are_at_most(Py_ssize_t wanted) const {
+    return count_ <= wanted || refuse("at most", wanted);
+  }
+
+ private:
+  bool refuse(const char* how, Py_ssize_t wanted) const;
+
+  PyObject* const tuple_;
+  const Py_ssize_t count_;
+};
+
+// What a value is called in an exception: "argument 2", or the key of a dictionary.
+class ValueName {
+ public:
+  explicit ValueName(int index) : index_(index) {}
+  explicit ValueName(const char* key) : key_(key) {}
+  std::string text() const;
+
+ private:
+  int index_ = 0;  // from 0 on
+  const char* key_ = nullptr;
+};
+
+// Sets a TypeError: "argument 2 must be int, not str". Returns false.
+bool refuse_type(const ValueName& name, const char* wanted, PyObject* value);
+
+// Anything with __index__, modulo 2^64.
+bool read_word(PyObject* value, const ValueName& name, uint64_t& word);
+// The same within bounds; an OverflowError outside of them.
+bool read_bounded(PyObject* value, const ValueName& name, int64_t least, int64_t most,
+                  int64_t& number);
+
+// A number for a parameter of type T of the C interface: 64-bit ones take any number, so that odd
+// ones are the C function's to refuse; smaller ones take what fits.
+template <typename T>
+bool read_number(PyObject* value, const ValueName& name, T& number) {
+  static_assert(std::is_integral_v<T> || std::is_enum_v<T>);
+  if constexpr (sizeof(T) == sizeof(uint64_t)) {
+    uint64_t word = 0;
+    if (!read_word(value, name, word)) return false;
+    number = static_cast<T>(word);
+  } else {
+    using Bounds =
+        std::numeric_limits<typename std::conditional_t<std::is_enum_v<T>, std::underlying_type<T>,
+                                                        std::type_identity<T>>::type>;
+    int64_t within = 0;
+    if (!read_bounded(value, name, Bounds::min(), Bounds::max(), within)) return false;
+    number = static_cast<T>(within);
+  }
+  return true;
+}
+
+// An address or a handle.
+bool read_address(PyObject* value, const ValueName& name, void*& address);
+
+enum class TextEncoding { kUtf8, kFileName };
+// A str without NUL characters.
+bool read_text(PyObject* value, const ValueName& name, TextEncoding encoding, std::string& text);
+// A list of process ids.
+bool read_process_ids(PyObject* value, const ValueName& name, std::vector<int32_t>& ids);
+
+bool require_list(PyObject* value, const ValueName& name);
+bool require_callable(PyObject* value);
+
+}  // namespace understudy::python

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""pytest plugin: the fixture and the marker npu give a test a software NPU of its own.
+
+A process has one server for its life, so such a test runs in a fork child of pytest. A test that
+leaves objects on the devices fails.
+"""
+from __future__ import annotations
+
+import contextlib
+from typing import Any, Callable, Dict, Optional, TypeVar
+
+import pytest
+from _pytest.runner import runtestprotocol
+
+from .forked import Reports, failure_text, make_call, make_report, run_in_child, tear_down_here
+from .leaks import leaks_since
+from .library import Objects, ServerError, objects
+from .server import Server
+
+_Hook = TypeVar("_Hook", bound=Callable[..., object])
+
+_SERVER = pytest.StashKey[Server]()
+_SESSION_SERVER = pytest.StashKey[Server]()
+_COUNTED_BEFORE = pytest.StashKey[Objects]()
+_BY_INI = ("product", "devices", "memory")
+
+
+def _first(hook: _Hook) -> _Hook:
+    pytest.hookimpl(tryfirst=True)(hook)
+    return hook
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addini("npu_product", "product of the npu fixture's server", default="a2")
+    parser.addini("npu_devices", "number of devices of the npu fixture's server", default="2")
+    parser.addini("npu_memory", "memory of each of these devices", default="4G")
+    parser.getgroup("understudy").addoption(
+        "--npu-in-process",
+        action="store_true",
+        help="run tests that use npu without a process of their own, all on the first one's server",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers",
+        "npu(product, devices, memory, leaks, ...): run the test in a process and on a software"
+        ' NPU of its own, with these settings of understudy.Server; leaks="allow" lets it leave'
+        " objects behind",
+    )
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    server = config.stash.get(_SESSION_SERVER, None)
+    if server is not None:
+        server.close()
+
+
+@pytest.fixture
+def npu(request: pytest.FixtureRequest) -> Server:
+    """The understudy.Server of this test, which its process uses from the first ACL call on."""
+    server = request.node.stash.get(_SERVER, None)
+    if not isinstance(server, Server):
+        pytest.fail("npu must be an argument, a usefixtures or a marker of the test", pytrace=False)
+    return server
+
+
+@_first
+def pytest_runtest_protocol(item: pytest.Item, nextitem: Optional[pytest.Item]) -> Optional[bool]:
+    if "npu" not in getattr(item, "fixturenames", ()) and not item.get_closest_marker("npu"):
+        return None
+    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    for report in _run(item, nextitem):
+        item.ihook.pytest_runtest_logreport(report=report)
+    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    return True
+
+
+def _run(item: pytest.Item, nextitem: Optional[pytest.Item]) -> Reports:
+    in_process = item.config.getoption("npu_in_process")
+    try:
+        server = _session_server(item) if in_process else _make_server(item)
+    except (ServerError, TypeError, ValueError, OSError) as error:
+        failed = make_report(item, "setup", f"no server for this test: {error}")
+        return [failed, make_report(item, "teardown"), *tear_down_here(item, nextitem)]
+    if in_process:
+        return _run_counted(item, server, nextitem)
+    with contextlib.closing(server):
+        return run_in_child(item, nextitem, lambda: _run_on(item, server))
+
+
+def _run_on(item: pytest.Item, server: Server) -> Reports:
+    server.__enter__()
+    item.stash[_COUNTED_BEFORE] = objects()
+    return _run_counted(item, server, None)
+
+
+# ---- Servers
+
+
+def _marked(item: pytest.Item) -> Dict[str, Any]:
+    """The keywords of the test's markers; the nearest one counts."""
+    keywords: Dict[str, Any] = {}
+    for marker in reversed(list(item.iter_markers("npu"))):
+        if marker.args:
+            raise TypeError("the marker npu takes keywords only")
+        keywords.update(marker.kwargs)
+    if keywords.get("leaks", "fail") not in ("fail", "allow"):
+        raise ValueError(f'leaks is "fail" or "allow", not {keywords["leaks"]!r}')
+    return keywords
+
+
+def _make_server(item: pytest.Item) -> Server:
+    settings = {key: item.config.getini(f"npu_{key}") for key in _BY_INI}
+    settings.update(_marked(item))
+    settings.pop("leaks", None)
+    return Server(**settings)
+
+
+def _session_server(item: pytest.Item) -> Server:
+    server = item.config.stash.get(_SESSION_SERVER, None)
+    if server is None:
+        server = _make_server(item).__enter__()
+        item.config.stash[_SESSION_SERVER] = server
+    for key, value in _marked(item).items():
+        if key != "leaks" and server.settings.get(key) != str(value):
+            reason = f"--npu-in-process: the test asks for {key}={value}, the session has {server}"
+            item.add_marker(pytest.mark.skip(reason=reason))
+    return server
+
+
+# ---- Leaks
+
+
+def _run_counted(item: pytest.Item, server: Server, nextitem: Optional[pytest.Item]) -> Reports:
+    item.stash[_SERVER] = server
+    reports = runtestprotocol(item, log=False, nextitem=nextitem)
+    before = item.stash.get(_COUNTED_BEFORE, None)
+    if before is None or _marked(item).get("leaks") == "allow" or not all(map(_is_clean, reports)):
+        return reports
+    leaks = leaks_since(before)
+    if not leaks:
+        return reports
+    return [_leak_report(item, one, leaks) if one.when == "call" else one for one in reports]
+
+
+def _is_clean(report: pytest.TestReport) -> bool:
+    # A strict xfail that passed so far was perhaps expected to leak.
+    return report.passed or report.longreprtext.startswith("[XPASS(strict)]")
+
+
+def _leak_report(item: pytest.Item, passed: pytest.TestReport, leaks: str) -> pytest.TestReport:
+    # By the hook, so that xfail applies.
+    report: pytest.TestReport = item.ihook.pytest_runtest_makereport(
+        item=item, call=make_call("call", leaks)
+    )
+    report.duration = passed.duration
+    report.longrepr = failure_text(item, leaks)
+    return report
+
+
+@_first
+def pytest_fixture_setup(fixturedef: Any, request: Any) -> None:
+    # In process, what fixtures of a wider scope allocate outlives the test. They come first.
+    if fixturedef.scope == "function":
+        _count_before(request.node)
+
+
+@_first
+def pytest_runtest_call(item: pytest.Item) -> None:
+    _count_before(item)
+
+
+def _count_before(item: pytest.Item) -> None:
+    if _SERVER in item.stash and _COUNTED_BEFORE not in item.stash:
+        item.stash[_COUNTED_BEFORE] = objects()
