@@ -7,9 +7,11 @@
 #ifndef ACL_ACL_UNDERSTUDY_H_
 #define ACL_ACL_UNDERSTUDY_H_
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "acl_base.h"
+#include "acl_rt.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -56,6 +58,13 @@ typedef struct aclUnderstudyObjects {
 
 /* Counts them. All are 0 in a process that made no call yet; the runtime is not started for it. */
 ACL_FUNC_VISIBILITY aclError aclUnderstudyCountObjects(aclUnderstudyObjects* objects);
+
+/* Callbacks of aclrtLaunchCallback that will never run: their stream was aborted or ended, or
+ * nobody serves it. For those who own what userData refers to. They are remembered from the first
+ * call for a function on, until they are taken. [out] userData  room for `capacity` pointers; in no
+ * order [out] count     how many there were; if as many as there is room for, there may be more. */
+ACL_FUNC_VISIBILITY aclError aclUnderstudyTakeDroppedCallbacks(aclrtCallback fn, void** userData,
+                                                               size_t capacity, size_t* count);
 
 /* The runtime directory of the server that this process is on, for as long as it lives; NULL before
  * the first call that needs a server. */

@@ -62,6 +62,18 @@ aclError aclUnderstudyCountObjects(aclUnderstudyObjects* objects) {
   });
 }
 
+aclError aclUnderstudyTakeDroppedCallbacks(aclrtCallback fn, void** userData, size_t capacity,
+                                           size_t* count) {
+  return guarded(__func__, [&]() -> Result<void> {
+    if (fn == nullptr) return invalid_argument("fn is NULL");
+    US_TRY(require_pointer(userData, "userData"));
+    US_TRY(require_pointer(count, "count"));
+    US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
+    *count = runtime->streams().reports().take_dropped(fn, {userData, capacity});
+    return {};
+  });
+}
+
 const char* aclUnderstudyRuntimeDirectory() {
   Runtime* const runtime = Runtime::existing();
   if (runtime == nullptr || runtime->ledger().directory() == nullptr) return nullptr;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cinttypes>
+#include <new>
 
 #include "platform/futex.h"
 #include "stream/task_failure.h"
@@ -93,11 +94,13 @@ Result<void> Reports::unsubscribe(const StreamReference& reference, uint64_t thr
 uint64_t Reports::drop_reports_locked(Stream& stream) {
   uint64_t last = 0;
   if (stream.reports == nullptr) return last;
-  std::erase_if(stream.reports->reports, [&](const Report& report) {
-    if (report.stream != &stream) return false;
+  for (const Report& report : stream.reports->reports) {
+    if (report.stream != &stream) continue;
     last = std::max(last, report.position);
-    return true;
-  });
+    note_dropped_locked(report.callback);
+  }
+  std::erase_if(stream.reports->reports,
+                [&](const Report& report) { return report.stream == &stream; });
   return last;
 }
 
@@ -190,6 +193,30 @@ void Reports::end(Stream& stream) {
   MutexLock lock(mutex_);
   leave_locked(stream);
   stream.had_host_functions = false;
+}
+
+void Reports::note_dropped(const UserFunction& callback) {
+  MutexLock lock(mutex_);
+  note_dropped_locked(callback);
+}
+
+void Reports::note_dropped_locked(const UserFunction& callback) {
+  const auto asked_for = dropped_.find(callback.function);
+  if (asked_for == dropped_.end()) return;
+  try {
+    asked_for->second.push_back(callback.argument);
+  } catch (const std::bad_alloc&) {
+    // Then nobody hears of this one; the stream goes on.
+  }
+}
+
+size_t Reports::take_dropped(void (*function)(void*), std::span<void*> room) {
+  MutexLock lock(mutex_);
+  std::vector<void*>& dropped = dropped_[function];
+  const size_t count = std::min(room.size(), dropped.size());
+  std::copy(dropped.end() - static_cast<ptrdiff_t>(count), dropped.end(), room.begin());
+  dropped.resize(dropped.size() - count);
+  return count;
 }
 
 }  // namespace understudy

@@ -11,6 +11,8 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <span>
+#include <vector>
 
 #include "base/deadline.h"
 #include "base/mutex.h"
@@ -57,6 +59,12 @@ class Reports {
   // The stream has ended. What it had sent still runs.
   void end(Stream& stream);
 
+  // A callback will never run.
+  void note_dropped(const UserFunction& callback);
+  // Takes the arguments of callbacks of a function that will never run, as many as there is room
+  // for. They are remembered from the first call for a function on.
+  size_t take_dropped(void (*function)(void*), std::span<void*> room);
+
  private:
   static constexpr size_t kMostReports = 1024 * 1024;
 
@@ -66,10 +74,13 @@ class Reports {
   void end_if_idle_locked(const std::shared_ptr<ReportQueue>& queue) US_REQUIRES(mutex_);
   // Returns the position of the last one that was dropped, 0 if there was none.
   uint64_t drop_reports_locked(Stream& stream) US_REQUIRES(mutex_);
+  void note_dropped_locked(const UserFunction& callback) US_REQUIRES(mutex_);
 
   Waiting& waiting_;
   Mutex mutex_{LockRank::kReports};
   std::map<uint64_t, std::shared_ptr<ReportQueue>> by_thread_ US_GUARDED_BY(mutex_);
+  // By function, for those that someone asks for.
+  std::map<void (*)(void*), std::vector<void*>> dropped_ US_GUARDED_BY(mutex_);
 };
 
 }  // namespace understudy

@@ -73,7 +73,7 @@ RunEnd TaskRunner::run(Stream& stream, const RunLimits& limits) {
     tasks += takes_long(front.task) ? limits.most_tasks : 1;
     // A failure that someone wants to hear of is told even if the rest is dropped.
     if (stream.drops(front.position) && !stream.untold) {
-      if (front.task.kind == TaskKind::kWaitForRecord) end_wait(front.task.wait);
+      drop(front);
     } else {
       const Step step = this->step(front, limits);
       if (step == Step::kAgain) continue;
@@ -85,6 +85,14 @@ RunEnd TaskRunner::run(Stream& stream, const RunLimits& limits) {
     // Whoever waits in a list was there before, or sees this; see Waiting.
     stream.completed.store(front.position);
     waiting_.note_progress(stream);
+  }
+}
+
+void TaskRunner::drop(const Front& front) {
+  if (front.task.kind == TaskKind::kWaitForRecord) end_wait(front.task.wait);
+  // One that was sent is the affair of whoever takes it.
+  if (front.task.kind == TaskKind::kReport && front.stream.reported != front.position) {
+    reports_.note_dropped(front.task.user);
   }
 }
 
@@ -252,6 +260,7 @@ TaskRunner::Step TaskRunner::send_report(const Front& front) {
   if (stream.reported != front.position) {
     stream.reported = front.position;
     if (!reports_.send(stream, front.position, callback)) {
+      reports_.note_dropped(callback);
       note_failure(stream,
                    Error::format(ErrorCode::kNoCallbackThread,
                                  "task %" PRIu64 " of stream %u is a callback and no thread is "

@@ -47,6 +47,8 @@ class TaskRunner {
     uint64_t position;
   };
 
+  // The task will not run.
+  void drop(const Front& front);
   Step step(const Front& front, const RunLimits& limits);
   Result<Step> step_by_kind(const Front& front);
   // Tasks that move bytes: they run to their end.
