@@ -7,9 +7,11 @@ set(python_environment
   COLUMNS=300)  # so that pytest does not shorten the reason of a skipped test
 # About files, other interpreters and Python's own memory, not about the module's code.
 set(not_for_sanitizers test_wheel test_stubs test_other_pythons test_examples test_server
-  test_pytest_plugin test_references)
+  test_plugin_settings test_plugin_leaks test_plugin_child test_plugin_features
+  test_plugin_in_process test_references)
 # Where threads of the runtime and of Python meet.
-set(for_threads test_callback test_event test_stream test_copy test_util)
+set(for_threads test_callback test_threads test_interpreter_end test_event test_stream test_copy
+  test_pointers test_util)
 
 # A sanitizer's runtime must come first in a program, and the interpreter knows nothing of it.
 if(US_SANITIZE MATCHES "address")
@@ -45,4 +47,7 @@ foreach(file ${python_tests})
     WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   set_tests_properties(python/${name} PROPERTIES
     TIMEOUT 300 LABELS python ENVIRONMENT "${python_environment}")
+  if(name MATCHES "^test_(plugin_|server)")  # they look for directories that a server left behind
+    set_tests_properties(python/${name} PROPERTIES RESOURCE_LOCK server_directories)
+  endif()
 endforeach()

@@ -31,6 +31,8 @@ def constants(path):
     yield constant(f"{module}_module", ast.get_docstring(tree))
     for node in tree.body:
         if isinstance(node, ast.FunctionDef):
+            if not ast.get_docstring(node):
+                sys.exit(f"{path.name}: {node.name} has no text")
             text = f"{signature(node)}\n--\n\n{ast.get_docstring(node)}"
             yield constant(f"{module}_{node.name}", text)
 

@@ -22,7 +22,8 @@ import sys
 import tempfile
 import zipfile
 
-NAME = "understudy"
+# The unpacked tree has a name of its own: pip would take a wheel of the same name for installed.
+NAMES = {"wheel": "understudy", "tree": "understudy-tree"}
 METADATA = """\
 Metadata-Version: 2.1
 Name: {name}
@@ -61,6 +62,12 @@ def binary(path, args):
         return pathlib.Path(stripped.name).read_bytes()
 
 
+def names(args):
+    """What it is called, and the folder that describes it."""
+    name = NAMES["tree" if args.unpacked else "wheel"]
+    return name, f"{name.replace('-', '_')}-{args.version}.dist-info"
+
+
 def contents(args, tag):
     """Yields (name, contents) of everything but the list of contents."""
     yield "acl.abi3.so", binary(args.module, args)
@@ -68,8 +75,8 @@ def contents(args, tag):
     yield from package_files(args.python, "understudy")
     if not args.unpacked:
         yield "understudy/lib64/libascendcl.so", binary(args.library, args)
-    info = f"{NAME}-{args.version}.dist-info"
-    yield f"{info}/METADATA", METADATA.format(name=NAME, version=args.version).encode()
+    name, info = names(args)
+    yield f"{info}/METADATA", METADATA.format(name=name, version=args.version).encode()
     yield f"{info}/WHEEL", WHEEL.format(tag=tag).encode()
     yield f"{info}/entry_points.txt", ENTRY_POINTS.encode()
     yield f"{info}/LICENSE", args.license.read_bytes()
@@ -120,8 +127,9 @@ def main():
     if args.unpacked:
         write_folder(args.output, files)  # pip owns it not, so it has no list of contents
     else:
-        files.append(record(files, f"{NAME}-{args.version}.dist-info"))
-        write_wheel(args.output / f"{NAME}-{args.version}-{tag}.whl", files)
+        name, info = names(args)
+        files.append(record(files, info))
+        write_wheel(args.output / f"{name}-{args.version}-{tag}.whl", files)
     return 0
 
 

@@ -107,7 +107,7 @@ void compare_round_trips(const Report& report) {
   const std::vector<double> times =
       medians(report.full_or_smoke(7U, 1U),
               {[&] { return python_or_fail(request); }, [&] { return in_c.best(); }});
-  report.add({"256 MiB array there and back",
+  report.add({std::to_string(size >> 20) + " MiB array there and back",
               kMilliseconds,
               times[0],
               times[1],

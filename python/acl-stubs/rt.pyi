@@ -58,6 +58,7 @@ class _StreamAttrValue(TypedDict, total=False):
     failureMode: int
     overflowSwitch: int
     userCustomTag: int
+    cacheOpInfoSwitch: int
     streamPriority: int
     reserve: int
 
@@ -258,7 +259,7 @@ def get_stream_available_num() -> tuple[int, int]:
 def set_stream_attribute(stream: int, attr_type: int, value: _StreamAttrValue, /) -> int:
     """Sets an attribute of a stream to the member of value that belongs to attr_type.
 
-    1 failureMode, 2 overflowSwitch, 3 userCustomTag, 5 streamPriority.
+    1 failureMode, 2 overflowSwitch, 3 userCustomTag, 4 cacheOpInfoSwitch, 5 streamPriority.
     """
 
 def get_stream_attribute(stream: int, attr_type: int, /) -> tuple[_StreamAttrValue, int]:

@@ -34,10 +34,13 @@ bool refuse_type(const ValueName& name, const char* wanted, PyObject* value) {
   }
   const Reference type_name(
       PyObject_GetAttrString(reinterpret_cast<PyObject*>(Py_TYPE(value)), "__name__"));
-  if (type_name) {
-    PyErr_Format(PyExc_TypeError, "%s must be %s, not %U", name.text().c_str(), wanted,
-                 type_name.get());
+  if (!type_name) return false;
+  if (!PyUnicode_Check(type_name.get())) {  // a metaclass may say anything
+    PyErr_Format(PyExc_TypeError, "%s must be %s", name.text().c_str(), wanted);
+    return false;
   }
+  PyErr_Format(PyExc_TypeError, "%s must be %s, not %U", name.text().c_str(), wanted,
+               type_name.get());
   return false;
 }
 

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // acl.rt: callbacks. A function and its list are held from launch_callback until they have run, or
-// until they never will: their stream is aborted or destroyed by force, or acl.finalize ends all.
-// (A stream that is destroyed otherwise has sent them all, and they still run.) The C side knows
-// them by number, so one that comes too late finds nothing instead of a dead object.
+// until the runtime says that they never will. It knows them by number, so one that comes too late
+// finds nothing instead of a dead object.
 #include "callbacks.h"
 
+#include <array>
 #include <cstdint>
 #include <unordered_map>
-#include <utility>
-#include <vector>
 
 #include "acl/acl_rt.h"
+#include "acl/acl_understudy.h"
 #include "binding.h"
 #include "interpreter.h"
 #include "tables.h"
@@ -19,16 +18,25 @@
 namespace understudy::python {
 namespace {
 
+// With a reference to each.
 struct WaitingCallback {
-  Reference function;
-  Reference list;
-  aclrtStream stream = nullptr;
+  PyObject* function;
+  PyObject* list;
 };
 
 // Under the GIL.
 struct WaitingCallbacks {
   std::unordered_map<uint64_t, WaitingCallback> by_number;
   uint64_t latest = 0;
+
+  // Null pointers if there is none of that number.
+  WaitingCallback take(uint64_t number) {
+    const auto found = by_number.find(number);
+    if (found == by_number.end()) return {};
+    const WaitingCallback callback = found->second;
+    by_number.erase(found);
+    return callback;
+  }
 };
 
 // Never destroyed: streams may outlive the interpreter.
@@ -44,17 +52,16 @@ void* as_user_data(uint64_t number) {
 // In the thread that processes reports.
 void run_waiting(void* user_data) {
   Interpreter::enter([&] {
-    const auto number = reinterpret_cast<uint64_t>(user_data);
-    const auto node = waiting().by_number.extract(number);
-    if (node.empty()) return;
-    Interpreter::call(node.mapped().function.get(), node.mapped().list.get());
+    const WaitingCallback callback = waiting().take(reinterpret_cast<uint64_t>(user_data));
+    if (callback.function != nullptr) Interpreter::call_and_drop(callback.function, callback.list);
   });
 }
 
-// The stream itself, where 0 stands for the default stream of the context.
-aclrtStream named_stream(aclrtStream stream) {
-  if (stream == nullptr) aclrtCtxGetCurrentDefaultStream(&stream);
-  return stream;
+// It will not run. May run code of the program's, as dropping a reference does.
+void forget(uint64_t number) {
+  const WaitingCallback callback = waiting().take(number);
+  Py_XDECREF(callback.function);
+  Py_XDECREF(callback.list);
 }
 
 PyObject* launch_callback(const Arguments& arguments) {
@@ -66,47 +73,37 @@ PyObject* launch_callback(const Arguments& arguments) {
       !read_address(arguments.at(3), ValueName(3), stream)) {
     return nullptr;
   }
+  if (Interpreter::ends()) return to_python(ACL_ERROR_UNINITIALIZE);  // nobody would call it
+  forget_dropped_callbacks();
+  // In place before it is launched, since it may run before that call returns.
   const uint64_t number = ++waiting().latest;
-  waiting().by_number.emplace(
-      number, WaitingCallback{Reference::to(arguments.at(0)), Reference::to(arguments.at(1)),
-                              named_stream(stream)});
+  waiting().by_number.emplace(number, WaitingCallback{arguments.at(0), arguments.at(1)});
+  Py_INCREF(arguments.at(0));
+  Py_INCREF(arguments.at(1));
   const aclError status = without_gil(
       [&] { return aclrtLaunchCallback(run_waiting, as_user_data(number), block_type, stream); });
-  if (status != ACL_SUCCESS) waiting().by_number.erase(number);
+  if (status != ACL_SUCCESS) forget(number);
   return to_python(status);
-}
-
-template <typename Ends>
-void forget_callbacks(Ends ends) {
-  // Dropping a reference may run code of the program's: not while the table is being looked at.
-  std::vector<WaitingCallback> ended;
-  auto& all = waiting().by_number;
-  for (auto entry = all.begin(); entry != all.end();) {
-    if (ends(entry->second)) {
-      ended.push_back(std::move(entry->second));
-      entry = all.erase(entry);
-    } else {
-      ++entry;
-    }
-  }
 }
 
 }  // namespace
 
-void forget_callbacks_of(aclrtStream stream) {
-  if (waiting().by_number.empty()) return;
-  forget_callbacks([&](const WaitingCallback& callback) { return callback.stream == stream; });
-}
-
-void forget_all_callbacks() {
-  forget_callbacks([](const WaitingCallback&) { return true; });
+void forget_dropped_callbacks() {
+  // The first launch asks as well: the runtime remembers from then on.
+  if (waiting().by_number.empty() && waiting().latest != 0) return;
+  std::array<void*, 64> dropped{};
+  size_t count = dropped.size();
+  while (count == dropped.size() && aclUnderstudyTakeDroppedCallbacks(
+                                        run_waiting, dropped.data(), dropped.size(), &count) == 0) {
+    for (size_t i = 0; i < count; ++i) forget(reinterpret_cast<uint64_t>(dropped[i]));
+  }
 }
 
 PyMethodDef callback_methods[] = {
     US_METHOD(rt, subscribe_report, call<aclrtSubscribeReport>),
     US_METHOD(rt, launch_callback, by_hand<launch_callback>),
     US_METHOD(rt, process_report, call<aclrtProcessReport>),
-    US_METHOD(rt, unsubscribe_report, call<aclrtUnSubscribeReport>),
+    US_METHOD(rt, unsubscribe_report, call_and_forget<aclrtUnSubscribeReport>),
     US_END_OF_METHODS,
 };
 

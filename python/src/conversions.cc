@@ -3,6 +3,7 @@
 // acl.util: addresses of bytes and arrays, and bytes and arrays at addresses. numpy is imported
 // when a caller wants an array, not before.
 #include <cstdint>
+#include <cstdio>
 
 #include "binding.h"
 #include "own_memory.h"
@@ -17,11 +18,12 @@ constexpr size_t kLongCopy = 1 << 20;
 constexpr int kWritable = 0x200;
 
 PyObject* refuse_address(const void* address, size_t size) {
-  PyErr_Format(
-      PyExc_ValueError,
-      "the host cannot read %zu bytes at %p; memory of a device is copied to the host with "
-      "acl.rt.memcpy first",
-      size, address);
+  char place[32];  // CPython has no format for it that is the same everywhere
+  snprintf(place, sizeof place, "0x%zx", reinterpret_cast<size_t>(address));
+  PyErr_Format(PyExc_ValueError,
+               "the host cannot read %zu bytes at %s; memory of a device is copied to the host "
+               "with acl.rt.memcpy first",
+               size, place);
   return nullptr;
 }
 
@@ -174,7 +176,8 @@ PyObject* ptr_to_numpy(const Arguments& arguments) {
   const Reference type = data_type(type_number, item_size);
   if (!type || !read_shape(arguments.at(1), item_size, bytes)) return nullptr;
   if (!has_readable_ends(address, bytes)) return refuse_address(address, bytes);
-  const Reference view(PyMemoryView_FromMemory(static_cast<char*>(address),
+  static char nowhere = 0;  // a view must be somewhere, even without a byte
+  const Reference view(PyMemoryView_FromMemory(bytes == 0 ? &nowhere : static_cast<char*>(address),
                                                static_cast<Py_ssize_t>(bytes), kWritable));
   const Reference array = of_numpy("ndarray");
   if (!view || !array) return nullptr;

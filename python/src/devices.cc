@@ -3,6 +3,7 @@
 // acl.rt: devices and contexts.
 #include "acl/acl_rt.h"
 #include "binding.h"
+#include "callbacks.h"
 #include "dictionaries.h"
 #include "tables.h"
 
@@ -36,8 +37,8 @@ PyObject* get_primary_ctx_state(const Arguments& arguments) {
 
 PyMethodDef device_methods[] = {
     US_METHOD(rt, set_device, call<aclrtSetDevice>),
-    US_METHOD(rt, reset_device, call<aclrtResetDevice>),
-    US_METHOD(rt, reset_device_force, call<aclrtResetDeviceForce>),
+    US_METHOD(rt, reset_device, call_and_forget<aclrtResetDevice>),
+    US_METHOD(rt, reset_device_force, call_and_forget<aclrtResetDeviceForce>),
     US_METHOD(rt, get_device, ask<aclrtGetDevice>),
     US_METHOD(rt, get_device_count, ask<aclrtGetDeviceCount>),
     US_METHOD(rt, get_run_mode, ask<aclrtGetRunMode>),
@@ -67,7 +68,7 @@ PyMethodDef device_methods[] = {
 
 PyMethodDef context_methods[] = {
     US_METHOD(rt, create_context, call<aclrtCreateContext>),
-    US_METHOD(rt, destroy_context, call<aclrtDestroyContext>),
+    US_METHOD(rt, destroy_context, call_and_forget<aclrtDestroyContext>),
     US_METHOD(rt, set_context, ask<aclrtSetCurrentContext>),
     US_METHOD(rt, get_context, ask<aclrtGetCurrentContext>),
     US_METHOD(rt, ctx_get_current_default_stream, ask<aclrtCtxGetCurrentDefaultStream>),

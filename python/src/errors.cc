@@ -7,6 +7,7 @@
 
 #include "acl/acl_rt.h"
 #include "binding.h"
+#include "callbacks.h"
 #include "interpreter.h"
 #include "tables.h"
 
@@ -14,41 +15,47 @@ namespace understudy::python {
 namespace {
 
 constexpr uint32_t kNoInformation = 0xFFFFFFFF;
+// Failures that are being told: more than there are threads of the runtime.
+constexpr size_t kMostAtOnce = 4096;
 
 // Under the GIL.
 struct FailureObserver {
-  Reference function;
+  PyObject* function = nullptr;      // with a reference to it
   std::vector<const void*> current;  // what is being told at the moment
 };
 
 // Never destroyed: tasks may fail while the interpreter ends.
 FailureObserver& observer() {
   static auto* const one = new FailureObserver;
+  one->current.reserve(kMostAtOnce);  // so that telling cannot fail
   return *one;
 }
 
 // In a thread of the runtime.
 void tell(aclrtExceptionInfo* info) {
   Interpreter::enter([&] {
-    const Reference function = Reference::to(observer().function.get());
-    const Reference address(to_python(info));
-    if (!function || !address) return PyErr_Clear();
-    observer().current.push_back(info);
-    Interpreter::call(function.get(), address.get());
+    PyObject* const function = observer().function;
+    PyObject* const address = function == nullptr ? nullptr : to_python(info);
+    if (address == nullptr) return PyErr_Clear();
     auto& current = observer().current;
+    if (current.size() == kMostAtOnce) return Py_DECREF(address);
+    current.push_back(info);
+    Py_INCREF(function);
+    Interpreter::call_and_drop(function, address);
     current.erase(std::find(current.begin(), current.end(), info));
   });
 }
 
 PyObject* set_exception_info_callback(const Arguments& arguments) {
   if (!arguments.are_at_most(1)) return nullptr;
-  PyObject* const function = arguments.count() == 1 ? arguments.at(0) : Py_None;
+  PyObject* function = arguments.count() == 1 ? arguments.at(0) : Py_None;
   if (function != Py_None && !require_callable(function)) return nullptr;
-  const aclError status = aclrtSetExceptionInfoCallback(function == Py_None ? nullptr : tell);
+  if (function == Py_None) function = nullptr;
+  const aclError status = aclrtSetExceptionInfoCallback(function == nullptr ? nullptr : tell);
   if (status == ACL_SUCCESS) {
-    // The one before goes when this is in place, since that may run code of the program's.
-    const Reference before = std::exchange(
-        observer().function, function == Py_None ? Reference() : Reference::to(function));
+    Py_XINCREF(function);
+    // The one before goes when this one is in place, since that may run code of the program's.
+    Py_XDECREF(std::exchange(observer().function, function));
   }
   return to_python(status);
 }
@@ -83,7 +90,7 @@ PyMethodDef error_methods[] = {
               by_hand<figure_of_failure<aclrtGetDeviceIdFromExceptionInfo>>),
     US_METHOD(rt, get_error_code_from_exception_info,
               by_hand<figure_of_failure<aclrtGetErrorCodeFromExceptionInfo>>),
-    US_METHOD(rt, device_task_abort, call<aclrtDeviceTaskAbort>),
+    US_METHOD(rt, device_task_abort, call_and_forget<aclrtDeviceTaskAbort>),
     US_METHOD(rt, set_op_execute_time_out, ask<aclrtSetOpExecuteTimeOut>),
     US_METHOD(rt, set_op_execute_timeout_v2, ask<aclrtSetOpExecuteTimeOutV2>),
     US_METHOD(rt, get_op_execute_timeout, ask<aclrtGetOpExecuteTimeout>),

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Threads of the runtime, and threads inside it, call functions of Python: callbacks. None may
-// begin once the interpreter ends. CPython takes down threads that are in Python then, or come back
-// to it, by unwinding them; the frames of the library below a callback do not let that pass, so
+// Threads of the runtime, and threads inside it, call functions of Python. None may begin once the
+// interpreter ends. CPython takes down threads that are in Python by then by unwinding them as soon
+// as they want the GIL again; the frames of the library below a callback do not let that pass, so
 // such a thread rests where it is until the process is gone.
 #pragma once
-
-#include <cxxabi.h>
 
 #include <atomic>
 
@@ -16,36 +14,40 @@ namespace understudy::python {
 
 class Interpreter {
  public:
-  // Has the end of the interpreter noticed. False, with an exception set, if that cannot be.
+  // Has the end of the interpreter noticed. False, with an exception set, if that cannot be, or if
+  // this is not the main interpreter, which alone can be called from other threads.
   static bool watch_end();
+  // No function of Python is called any more.
+  static bool ends() { return ends_.load(); }
 
-  // Runs `body` with the GIL, on a thread that does not hold it; not once the interpreter ends.
+  // Runs `body` with the GIL, on any thread; not once the interpreter ends. Whatever the body calls
+  // may be the last thing the thread does: it owns references as plain pointers, because a
+  // destructor does not let unwinding pass either. It throws nothing.
   template <typename Body>
   static void enter(Body&& body) {
-    if (ends_.load()) return;
-    const PyGILState_STATE state = or_rest([] { return PyGILState_Ensure(); });
-    body();
-    PyGILState_Release(state);
-  }
-
-  // Calls a function of Python's with one argument; what is wrong with it is told as unraisable.
-  // REQUIRES: the GIL, in `enter`.
-  static void call(PyObject* function, PyObject* argument);
-
- private:
-  // Before any destructor runs that would need the GIL.
-  template <typename Body>
-  static auto or_rest(Body&& body) {
+    if (!begin_to_enter()) return;
     try {
-      return body();
-    } catch (const abi::__forced_unwind&) {
+      const PyGILState_STATE state = PyGILState_Ensure();
+      has_entered();
+      body();
+      PyGILState_Release(state);
+    } catch (...) {  // unwinding is caught like an exception, and there is no other
       rest();
     }
   }
+
+  // Calls a function of Python's with one argument, and drops the reference to each. What is wrong
+  // with it is told as unraisable. REQUIRES: the GIL.
+  static void call_and_drop(PyObject* function, PyObject* argument);
+
+ private:
+  static bool begin_to_enter();
+  static void has_entered();
   [[noreturn]] static void rest();
   static PyObject* note_end(PyObject* module, PyObject* arguments);
 
   static std::atomic<bool> ends_;
+  static std::atomic<int> entering_;  // threads that want the GIL
 };
 
 }  // namespace understudy::python

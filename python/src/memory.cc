@@ -61,7 +61,7 @@ PyMethodDef memory_methods[] = {
     US_METHOD(rt, free, call<aclrtFree>),
     US_METHOD(rt, mem_flush, call<aclrtMemFlush>),
     US_METHOD(rt, mem_invalidate, call<aclrtMemInvalidate>),
-    US_METHOD(rt, get_mem_info, ask<aclrtGetMemInfo>),
+    US_METHOD(rt, get_mem_info, call<aclrtGetMemInfo>),
     US_METHOD(rt, malloc_host, call<aclrtMallocHost>),
     US_METHOD(rt, malloc_host_with_cfg, by_hand<malloc_host_with_cfg>),
     US_METHOD(rt, free_host, call<aclrtFreeHost>),

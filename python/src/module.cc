@@ -11,45 +11,48 @@
 namespace understudy::python {
 namespace {
 
-PyModuleDef make_definition(const char* name, const char* doc) {
-  // -1: its state is the process's, so there is one of it.
-  return {PyModuleDef_HEAD_INIT, name, doc, -1, nullptr, nullptr, nullptr, nullptr, nullptr};
+PyModuleDef make_definition(const char* name, const char* doc, PyModuleDef_Slot* slots = nullptr) {
+  // What state there is, is the process's.
+  return {PyModuleDef_HEAD_INIT, name, doc, 0, nullptr, slots, nullptr, nullptr, nullptr};
 }
 
-Reference make_module(PyModuleDef& definition, std::initializer_list<PyMethodDef*> tables) {
-  Reference module(PyModule_Create(&definition));
+bool add_functions(PyObject* module, std::initializer_list<PyMethodDef*> tables) {
   for (PyMethodDef* const table : tables) {
-    if (!module || PyModule_AddFunctions(module.get(), table) != 0) return {};
+    if (PyModule_AddFunctions(module, table) != 0) return false;
   }
-  return module;
+  return true;
 }
 
 // Lets `import acl.rt` find it as well as `acl.rt`.
-bool add_part(PyObject* module, const char* name, const char* full_name, const Reference& part) {
-  return part && PyObject_SetAttrString(module, name, part.get()) == 0 &&
-         PyDict_SetItemString(PyImport_GetModuleDict(), full_name, part.get()) == 0;
+bool add_part(PyObject* acl, const char* name, PyModuleDef& definition,
+              std::initializer_list<PyMethodDef*> tables) {
+  const Reference part(PyModule_Create(&definition));
+  return part && add_functions(part.get(), tables) &&
+         PyObject_SetAttrString(acl, name, part.get()) == 0 &&
+         PyDict_SetItemString(PyImport_GetModuleDict(), definition.m_name, part.get()) == 0;
 }
 
-PyObject* make_all() {
-  static PyModuleDef acl = make_definition("acl", doc::acl_module);
+int fill(PyObject* acl) {
   static PyModuleDef rt = make_definition("acl.rt", doc::rt_module);
   static PyModuleDef util = make_definition("acl.util", doc::util_module);
   static PyModuleDef media = make_definition("acl.media", doc::media_module);
-  Reference module = make_module(acl, {top_level_methods});
   const bool complete =
-      module &&
-      add_part(module.get(), "rt", "acl.rt",
-               make_module(rt, {device_methods, context_methods, stream_methods, event_methods,
-                                callback_methods, memory_methods, virtual_memory_methods,
-                                sharing_methods, error_methods})) &&
-      add_part(module.get(), "util", "acl.util",
-               make_module(util, {conversion_methods, thread_methods})) &&
-      add_part(module.get(), "media", "acl.media", make_module(media, {media_methods})) &&
-      Interpreter::watch_end();
-  return complete ? module.release() : nullptr;
+      Interpreter::watch_end() && add_functions(acl, {top_level_methods}) &&
+      add_part(acl, "rt", rt,
+               {device_methods, context_methods, stream_methods, event_methods, callback_methods,
+                memory_methods, virtual_memory_methods, sharing_methods, error_methods}) &&
+      add_part(acl, "util", util, {conversion_methods, thread_methods}) &&
+      add_part(acl, "media", media, {media_methods});
+  return complete ? 0 : -1;
 }
 
 }  // namespace
 }  // namespace understudy::python
 
-PyMODINIT_FUNC PyInit_acl() { return understudy::python::make_all(); }
+// In two phases, so that a program that imports it anew gets all of its parts anew.
+PyMODINIT_FUNC PyInit_acl() {
+  using namespace understudy::python;  // NOLINT: the one function outside
+  static PyModuleDef_Slot slots[] = {{Py_mod_exec, reinterpret_cast<void*>(fill)}, {0, nullptr}};
+  static PyModuleDef acl = make_definition("acl", doc::acl_module, slots);
+  return PyModuleDef_Init(&acl);
+}

@@ -10,18 +10,6 @@
 namespace understudy::python {
 namespace {
 
-// A function that drops the tasks of a stream.
-template <aclError (*kFunction)(aclrtStream)>
-PyObject* drop_tasks(const Arguments& arguments) {
-  aclrtStream stream = nullptr;
-  if (!arguments.are_exactly(1) || !read_address(arguments.at(0), ValueName(0), stream)) {
-    return nullptr;
-  }
-  const aclError status = without_gil([&] { return kFunction(stream); });
-  if (status == ACL_SUCCESS) forget_callbacks_of(stream);
-  return to_python(status);
-}
-
 PyObject* set_stream_attribute(const Arguments& arguments) {
   aclrtStream stream = nullptr;
   aclrtStreamAttr attribute{};
@@ -52,12 +40,12 @@ PyObject* get_stream_attribute(const Arguments& arguments) {
 PyMethodDef stream_methods[] = {
     US_METHOD(rt, create_stream, call<aclrtCreateStream>),
     US_METHOD(rt, create_stream_with_config, call<aclrtCreateStreamWithConfig>),
-    US_METHOD(rt, destroy_stream, call<aclrtDestroyStream>),
-    US_METHOD(rt, destroy_stream_force, by_hand<drop_tasks<aclrtDestroyStreamForce>>),
+    US_METHOD(rt, destroy_stream, call_and_forget<aclrtDestroyStream>),
+    US_METHOD(rt, destroy_stream_force, call_and_forget<aclrtDestroyStreamForce>),
     US_METHOD(rt, synchronize_stream, call<aclrtSynchronizeStream>),
     US_METHOD(rt, synchronize_stream_with_timeout, call<aclrtSynchronizeStreamWithTimeout>),
     US_METHOD(rt, stream_query, ask<aclrtStreamQuery>),
-    US_METHOD(rt, stream_abort, by_hand<drop_tasks<aclrtStreamAbort>>),
+    US_METHOD(rt, stream_abort, call_and_forget<aclrtStreamAbort>),
     US_METHOD(rt, stream_get_id, ask<aclrtStreamGetId>),
     US_METHOD(rt, get_stream_available_num, ask<aclrtGetStreamAvailableNum>),
     US_METHOD(rt, set_stream_attribute, by_hand<set_stream_attribute>),

@@ -10,19 +10,23 @@
 
 namespace understudy::python {
 
-extern PyMethodDef top_level_methods[];  // acl
-extern PyMethodDef device_methods[];     // acl.rt, as all up to
-extern PyMethodDef context_methods[];    //
-extern PyMethodDef stream_methods[];     //
-extern PyMethodDef event_methods[];      //
-extern PyMethodDef callback_methods[];   //
-extern PyMethodDef memory_methods[];     //
+// acl
+extern PyMethodDef top_level_methods[];
+// acl.rt
+extern PyMethodDef device_methods[];
+extern PyMethodDef context_methods[];
+extern PyMethodDef stream_methods[];
+extern PyMethodDef event_methods[];
+extern PyMethodDef callback_methods[];
+extern PyMethodDef memory_methods[];
 extern PyMethodDef virtual_memory_methods[];
-extern PyMethodDef sharing_methods[];     //
-extern PyMethodDef error_methods[];       // here
-extern PyMethodDef conversion_methods[];  // acl.util
-extern PyMethodDef thread_methods[];      // acl.util
-extern PyMethodDef media_methods[];       // acl.media
+extern PyMethodDef sharing_methods[];
+extern PyMethodDef error_methods[];
+// acl.util
+extern PyMethodDef conversion_methods[];
+extern PyMethodDef thread_methods[];
+// acl.media
+extern PyMethodDef media_methods[];
 
 // Makes an entry of a table out of a function that was written by hand.
 template <PyObject* (*kFunction)(const Arguments& arguments)>

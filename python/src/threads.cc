@@ -3,12 +3,14 @@
 // acl.util: threads of the program's own that are no threads of Python's, for callbacks mostly.
 // Their ids are those of the operating system's library, as threading.get_ident gives them.
 #include <pthread.h>
+#include <unistd.h>
 
 #include <memory>
 #include <unordered_set>
 
 #include "acl/acl_base.h"
 #include "binding.h"
+#include "interpreter.h"
 #include "tables.h"
 
 namespace understudy::python {
@@ -21,22 +23,22 @@ struct ThreadBody {
 };
 
 // Threads that were started and not stopped. Under the GIL; never destroyed.
+struct StartedThreads {
+  pid_t process = 0;
+  std::unordered_set<uint64_t> ids;
+};
+
 std::unordered_set<uint64_t>& started() {
-  static auto* const all = new std::unordered_set<uint64_t>;
-  return *all;
+  static auto* const all = new StartedThreads;
+  // A fork child has none of its parent's.
+  if (all->process != getpid()) *all = {getpid(), {}};
+  return all->ids;
 }
 
-// Holds no object of C++ while Python runs: if the interpreter ends, the thread does so in there.
 void* run_thread(void* argument) {
-  ThreadBody body = *static_cast<ThreadBody*>(argument);
+  const ThreadBody body = *static_cast<ThreadBody*>(argument);
   delete static_cast<ThreadBody*>(argument);
-  const PyGILState_STATE state = PyGILState_Ensure();
-  PyObject* const result = PyObject_CallFunctionObjArgs(body.function, body.list, nullptr);
-  if (result == nullptr) PyErr_WriteUnraisable(body.function);
-  Py_XDECREF(result);
-  Py_DECREF(body.function);
-  Py_DECREF(body.list);
-  PyGILState_Release(state);
+  Interpreter::enter([&] { Interpreter::call_and_drop(body.function, body.list); });
   return nullptr;
 }
 

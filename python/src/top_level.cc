@@ -21,13 +21,6 @@ PyObject* init(const Arguments& arguments) {
   return to_python(without_gil([&] { return aclInit(path.c_str()); }));
 }
 
-PyObject* finalize(const Arguments& arguments) {
-  if (!arguments.are_exactly(0)) return nullptr;
-  const aclError status = without_gil([] { return aclFinalize(); });
-  if (status == ACL_SUCCESS) forget_all_callbacks();
-  return to_python(status);
-}
-
 PyObject* get_version_str(const Arguments& arguments) {
   std::string package;
   if (!arguments.are_exactly(1) ||
@@ -80,7 +73,11 @@ PyObject* app_log(const Arguments& arguments) {
     return nullptr;
   }
   const CallPlace place = current_place();
-  aclAppLog(level, place.function.c_str(), place.file.c_str(), place.line, "%s", message.c_str());
+  // Whoever reads what is written may need the GIL.
+  without_gil([&] {
+    aclAppLog(level, place.function.c_str(), place.file.c_str(), place.line, "%s", message.c_str());
+    return 0;
+  });
   Py_RETURN_NONE;
 }
 
@@ -88,8 +85,8 @@ PyObject* app_log(const Arguments& arguments) {
 
 PyMethodDef top_level_methods[] = {
     US_METHOD(acl, init, by_hand<init>),
-    US_METHOD(acl, finalize, by_hand<finalize>),
-    US_METHOD(acl, finalize_reference, call<aclFinalizeReference>),
+    US_METHOD(acl, finalize, call_and_forget<aclFinalize>),
+    US_METHOD(acl, finalize_reference, call_and_forget<aclFinalizeReference>),
     US_METHOD(acl, get_soc_name, ask<aclrtGetSocName>),
     US_METHOD(acl, get_recent_err_msg, ask<aclGetRecentErrMsg>),
     US_METHOD(acl, app_log, by_hand<app_log>),

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of the Python module share: a server of their own, and devices and streams on it."""
+"""Fixtures of the tests of the Python module, and a server that nobody else uses."""
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -13,9 +14,14 @@ import pytest
 _server = tempfile.mkdtemp(prefix="understudy-python-tests-")
 os.environ["UNDERSTUDY_RUNTIME_DIR"] = _server
 
-import acl  # noqa: E402
+# So that a failed assert of theirs is explained as one of a test.
+pytest.register_assert_rewrite("other_process", "pytest_runs", "support")
 
-ACL_ALREADY_INITIALISED = 100002
+import acl  # noqa: E402
+from other_process import Other  # noqa: E402
+from support import (  # noqa: E402
+    ALREADY_INITIALISED, BLOCK, HBM, HBM_HUGE, HBM_NORMAL, LONG, Gate, made, prop,
+)
 
 
 def pytest_sessionfinish():
@@ -25,7 +31,7 @@ def pytest_sessionfinish():
 @pytest.fixture
 def device():
     """Device 0, current in this thread, and released afterwards."""
-    assert acl.init() in (0, ACL_ALREADY_INITIALISED)
+    assert acl.init() in (0, ALREADY_INITIALISED)
     assert acl.rt.set_device(0) == 0
     yield 0
     assert acl.rt.reset_device(0) == 0
@@ -34,10 +40,51 @@ def device():
 @pytest.fixture
 def stream(device):
     """A stream of the current context."""
-    handle, ret = acl.rt.create_stream()
-    assert ret == 0
-    yield handle
-    assert acl.rt.destroy_stream(handle) == 0
+    with made(acl.rt.create_stream, acl.rt.destroy_stream) as handle:
+        yield handle
+
+
+@pytest.fixture
+def gate(stream):
+    """Holds the stream until gate.open()."""
+    with Gate(stream) as gate:
+        yield gate
+        gate.open()
+        acl.rt.synchronize_stream_with_timeout(stream, LONG)
+
+
+@pytest.fixture
+def handle(device):
+    """2 MiB of physical memory on device 0."""
+    with made(acl.rt.malloc_physical, acl.rt.free_physical, BLOCK, prop(), 0) as value:
+        yield value
+
+
+@pytest.fixture
+def nothing_is_left(device):
+    """The test gives back what it took of the device's memory, and a refused call takes nothing."""
+    kinds = (HBM, HBM_HUGE, HBM_NORMAL)
+    before = [acl.rt.get_mem_info(kind) for kind in kinds]
+    yield
+    assert [acl.rt.get_mem_info(kind) for kind in kinds] == before
+
+
+@pytest.fixture
+def start_other():
+    """start_other() gives another process that makes calls; see other_process.py."""
+    started = []
+
+    def start():
+        started.append(Other())
+        return started[-1]
+
+    yield start
+    assert all(other.end() in (0, -signal.SIGKILL) for other in started)
+
+
+@pytest.fixture
+def other(start_other):
+    return start_other()
 
 
 @pytest.fixture

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""acl.rt: callbacks of streams, and the threads of acl.util that serve them."""
+"""acl.rt: callbacks of streams, served by threads of Python and of acl.util."""
 import contextlib
 import gc
 import sys
@@ -10,21 +10,12 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import acl
+from support import (
+    INVALID_DEVICE, INVALID_HANDLE, INVALID_PARAM, LONG, NOBODY_SERVES, NOTHING_CAME,
+    STREAM_SUBSCRIBE, STREAM_SYNC_TIMEOUT, THREAD_SUBSCRIBE, Data, unraisable_exceptions,
+)
 
-INVALID_PARAM = 100000
-NO_CONTEXT = 107002
-STREAM_SUBSCRIBE = 107011
-THREAD_SUBSCRIBE = 107012
-NOBODY_SERVES = 107015
-INVALID_HANDLE = 107017
-NOTHING_CAME = 507012
-SYNC_TIMEOUT = 507046
 NO_BLOCK, BLOCK = 0, 1
-LONG = 60000
-
-
-class Data(list):
-    """A list that weak references can watch."""
 
 
 def start_python_thread(function, arguments):
@@ -44,18 +35,6 @@ def start_native_thread(function, arguments):
 
 
 both_kinds_of_threads = pytest.mark.parametrize("start", [start_python_thread, start_native_thread])
-
-
-@contextlib.contextmanager
-def unraisable_exceptions():
-    """Collects what goes to sys.unraisablehook, without keeping the objects."""
-    caught = []
-    before = sys.unraisablehook
-    sys.unraisablehook = lambda told: caught.append((told.exc_type, str(told.exc_value)))
-    try:
-        yield caught
-    finally:
-        sys.unraisablehook = before
 
 
 @pytest.fixture
@@ -107,7 +86,7 @@ def test_fn_gets_the_list_itself_in_the_subscribed_thread(served, block):
 def test_later_tasks_wait_for_a_blocking_callback(served):
     data = []
     assert acl.rt.launch_callback(lambda given: given.append(1), data, BLOCK, served) == 0
-    assert acl.rt.synchronize_stream_with_timeout(served, 1) == SYNC_TIMEOUT
+    assert acl.rt.synchronize_stream_with_timeout(served, 1) == STREAM_SYNC_TIMEOUT
     assert data == []
     assert acl.rt.process_report(LONG) == 0
     assert acl.rt.synchronize_stream(served) == 0
@@ -187,7 +166,7 @@ def test_a_callback_may_ask_the_runtime(served):
     assert acl.rt.launch_callback(ask, [event], BLOCK, served) == 0
     assert acl.rt.record_event(event, served) == 0
     assert acl.rt.process_report(LONG) == 0
-    assert answers == [(0, 0), (1, 0), (0, 0), 107001]
+    assert answers == [(0, 0), (1, 0), (0, 0), INVALID_DEVICE]
     assert acl.rt.synchronize_stream(served) == 0
     assert acl.rt.destroy_event(event) == 0
 
@@ -272,16 +251,66 @@ def test_references_are_given_back_whatever_happens(served):
     ids=["unsubscribed", "stream aborted", "device aborted", "destroyed by force"],
 )
 def test_references_of_dropped_callbacks_end_with_the_stream(device, drop):
-    stream, lists = acl.rt.create_stream()[0], [Data(), Data()]
-    assert acl.rt.subscribe_report(threading.get_ident(), stream) == 0
-    for block, data in enumerate(lists):
-        assert acl.rt.launch_callback(print, data, block, stream) == 0
-    watched = [weakref.ref(data) for data in lists]
+    stream = acl.rt.create_stream()[0]
+    watched = launch_two(stream)
     assert drop(stream) == 0
     assert acl.rt.destroy_stream_force(stream) == 0
-    del lists, data
+    assert are_gone(watched)
+
+
+def launch_two(stream):
+    """Launches callbacks that nobody serves yet; weak references to their lists."""
+    assert acl.rt.subscribe_report(threading.get_ident(), stream) == 0
+    lists = [Data(), Data()]
+    for block, data in enumerate(lists):
+        assert acl.rt.launch_callback(print, data, block, stream) == 0
+    return [weakref.ref(data) for data in lists]
+
+
+def are_gone(watched):
     gc.collect()
-    assert [watch() for watch in watched] == [None, None]
+    return all(watch() is None for watch in watched)
+
+
+def test_references_end_when_their_callbacks_are_dropped(stream):
+    watched = launch_two(stream)
+    assert not are_gone(watched)
+    assert acl.rt.stream_abort(stream) == 0
+    assert are_gone(watched)
+    assert acl.rt.unsubscribe_report(threading.get_ident(), stream) == 0
+    watched = launch_two(stream)
+    assert acl.rt.unsubscribe_report(threading.get_ident(), stream) == 0
+    acl.rt.synchronize_stream(stream)
+    assert acl.rt.stream_abort(0) == 0  # any call that drops tasks looks after all of them
+    assert are_gone(watched)
+
+
+@pytest.mark.parametrize(
+    "end", ["reset_device_force(0)", "finalize()", "finalize_reference()[1]"]
+)
+def test_references_end_with_the_device(fresh, end):
+    fresh(
+        """
+        import gc, sys, threading, weakref
+        import acl
+
+        class Data(list):
+            pass
+
+        assert acl.init() == 0 and acl.rt.set_device(0) == 0
+        stream = acl.rt.create_stream()[0]
+        assert acl.rt.subscribe_report(threading.get_ident(), stream) == 0
+        data = Data()
+        assert acl.rt.launch_callback(print, data, 1, stream) == 0
+        watch = weakref.ref(data)
+        del data
+        call = "acl.rt." if sys.argv[1].startswith("reset") else "acl."
+        assert eval(call + sys.argv[1]) == 0
+        gc.collect()
+        assert watch() is None
+        """,
+        end,
+    )
 
 
 # ---- What is refused ----
@@ -327,154 +356,3 @@ def test_an_unsubscribed_stream_is_as_before(stream):
         assert acl.rt.unsubscribe_report(own, stream) == 0
         assert acl.rt.launch_callback(print, [], BLOCK, stream) == NOBODY_SERVES
         assert acl.rt.process_report(1) == THREAD_SUBSCRIBE
-
-
-# ---- Threads of acl.util ----
-
-
-def test_a_thread_gets_the_list_itself_and_has_no_context(device):
-    given, seen = ["argument"], []
-
-    def body(arguments):
-        seen.extend([arguments is given, threading.get_ident(), acl.rt.get_context()])
-
-    thread_id, ret = acl.util.start_thread(body, given)
-    assert ret == 0
-    assert acl.util.stop_thread(thread_id) == 0
-    assert seen == [True, thread_id, (0, NO_CONTEXT)]
-
-
-def test_several_threads_run_at_once():
-    barrier, met = threading.Barrier(5), []
-
-    def body(number):
-        barrier.wait(LONG / 1000)
-        met.append(number[0])
-
-    threads = [acl.util.start_thread(body, [number]) for number in range(4)]
-    assert [ret for _, ret in threads] == [0] * 4
-    assert len({thread_id for thread_id, _ in threads}) == 4
-    barrier.wait(LONG / 1000)
-    assert [acl.util.stop_thread(thread_id) for thread_id, _ in threads] == [0] * 4
-    assert sorted(met) == [0, 1, 2, 3]
-
-
-def test_a_thread_is_stopped_once():
-    thread_id, ret = acl.util.start_thread(print, Data())
-    assert ret == 0
-    assert acl.util.stop_thread(thread_id) == 0
-    assert acl.util.stop_thread(thread_id) != 0
-
-
-@pytest.mark.parametrize("unknown", [0, 1, 2**64 - 1, threading.get_ident()])
-def test_unknown_threads_cannot_be_stopped(unknown):
-    assert acl.util.stop_thread(unknown) != 0
-
-
-def test_an_exception_ends_its_thread_alone():
-    def body(arguments):
-        raise ValueError("of a thread")
-
-    with unraisable_exceptions() as caught:
-        thread_id, ret = acl.util.start_thread(body, [])
-        assert ret == 0
-        assert acl.util.stop_thread(thread_id) == 0
-    assert caught == [(ValueError, "of a thread")]
-
-
-def test_function_and_list_of_a_thread_live_as_long_as_it():
-    may_end = threading.Event()
-
-    def body(arguments):
-        may_end.wait(LONG / 1000)
-
-    arguments = Data()
-    watched = [weakref.ref(body), weakref.ref(arguments)]
-    thread_id, ret = acl.util.start_thread(body, arguments)
-    assert ret == 0
-    del body, arguments
-    gc.collect()
-    assert all(watch() is not None for watch in watched)
-    may_end.set()
-    assert acl.util.stop_thread(thread_id) == 0
-    gc.collect()
-    assert [watch() for watch in watched] == [None, None]
-
-
-def test_a_thread_cannot_wait_for_itself(fresh):
-    fresh(
-        """
-        import threading
-        import acl
-        answers = []
-        stop_self = lambda given: answers.append(acl.util.stop_thread(threading.get_ident()))
-        thread_id, ret = acl.util.start_thread(stop_self, [])
-        acl.util.stop_thread(thread_id)
-        assert len(answers) == 1 and answers[0] != 0
-        """
-    )
-
-
-# ---- The end of the interpreter ----
-
-
-@pytest.mark.parametrize("last_seen", ["waiting", "serving", "computing", "in a callback"])
-def test_the_program_ends_while_a_thread_runs(fresh, last_seen):
-    printed = fresh(
-        """
-        import sys
-        import threading
-        import acl
-        assert acl.rt.set_device(0) == 0
-        context, stream, held = acl.rt.get_context()[0], *[acl.rt.create_stream()[0] for _ in "ab"]
-        assert acl.rt.stream_wait_event(held, acl.rt.create_event_with_flag(1)[0]) == 0
-        subscribed, running = threading.Event(), threading.Event()
-
-        def compute(given):
-            running.set()
-            while True:
-                pass
-
-        def run(given):
-            acl.rt.set_context(context)
-            subscribed.wait()
-            if given[0] == "in a callback":
-                acl.rt.process_report(-1)
-            if given[0] == "computing":
-                compute(given)
-            running.set()
-            acl.rt.process_report(-1) if given[0] == "serving" else threading.Event().wait()
-
-        class Last:
-            # Goes when the interpreter is nearly gone, and gives the others a chance to run.
-            def __del__(self, wait=acl.rt.synchronize_stream_with_timeout, stream=held):
-                wait(stream, 500)
-
-        sys.last = Last()
-        thread_id, ret = acl.util.start_thread(run, sys.argv[1:])
-        assert acl.rt.subscribe_report(thread_id, stream) == 0
-        subscribed.set()
-        if sys.argv[1] == "in a callback":
-            assert acl.rt.launch_callback(compute, [], 1, stream) == 0
-        running.wait()
-        print("end")
-        """,
-        last_seen,
-    )
-    assert printed.split() == ["end"]
-
-
-def test_the_program_ends_while_callbacks_are_pending(fresh):
-    printed = fresh(
-        """
-        import threading
-        import acl
-        assert acl.rt.set_device(0) == 0
-        stream = acl.rt.create_stream()[0]
-        assert acl.rt.subscribe_report(threading.get_ident(), stream) == 0
-        for block in (0, 1):
-            assert acl.rt.launch_callback(print, ["never"], block, stream) == 0
-        print("end")
-        """
-    )
-    assert printed.split() == ["end"]

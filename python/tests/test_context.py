@@ -5,12 +5,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import acl
+from support import (
+    BAD_IDS, INVALID_DEVICE, INVALID_PARAM, NORMAL_ONLY, NO_CONTEXT, PARAMETER_NOT_SET, made,
+)
 
-INVALID_PARAM = 100000
-INVALID_DEVICE = 107001
-NO_CONTEXT = 107002
-NOT_SET = 107021
-BAD_IDS = [-1, 8, 2**31 - 1, -(2**31)]
 INVENTED = [1, 0x1000, 2**63, 2**64 - 1]
 
 
@@ -26,10 +24,8 @@ def context(device):
     """A context of device 0, current; afterwards the default context is current again."""
     default, ret = acl.rt.get_context()
     assert ret == 0
-    handle, ret = acl.rt.create_context(0)
-    assert ret == 0
-    yield handle
-    assert acl.rt.destroy_context(handle) == 0
+    with made(acl.rt.create_context, acl.rt.destroy_context, 0) as handle:
+        yield handle
     assert acl.rt.set_context(default) == 0
 
 
@@ -103,7 +99,7 @@ def test_a_context_with_streams_may_be_destroyed_and_the_device_reset():
 def test_destroying_a_context_keeps_device_memory(device):
     default = acl.rt.get_context()[0]
     context = acl.rt.create_context(0)[0]
-    memory, ret = acl.rt.malloc(64, 2)
+    memory, ret = acl.rt.malloc(64, NORMAL_ONLY)
     assert ret == 0
     assert acl.rt.destroy_context(context) == 0
     assert acl.rt.set_context(default) == 0
@@ -181,12 +177,12 @@ def test_bad_devices_have_no_state(bad_id):
 
 
 def test_parameters_are_remembered_per_context(context):
-    assert acl.rt.ctx_get_sys_param_opt(0) == (0, NOT_SET)
+    assert acl.rt.ctx_get_sys_param_opt(0) == (0, PARAMETER_NOT_SET)
     assert acl.rt.ctx_set_sys_param_opt(0, 1) == 0
     assert acl.rt.ctx_get_sys_param_opt(0) == (1, 0)
-    assert acl.rt.ctx_get_sys_param_opt(1) == (0, NOT_SET)
+    assert acl.rt.ctx_get_sys_param_opt(1) == (0, PARAMETER_NOT_SET)
     other = acl.rt.create_context(0)[0]
-    assert acl.rt.ctx_get_sys_param_opt(0) == (0, NOT_SET)
+    assert acl.rt.ctx_get_sys_param_opt(0) == (0, PARAMETER_NOT_SET)
     assert acl.rt.destroy_context(other) == 0
     assert acl.rt.set_context(context) == 0
     assert acl.rt.ctx_get_sys_param_opt(0) == (1, 0)

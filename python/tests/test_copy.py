@@ -1,42 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
 """Copy and set: memcpy, memcpy2d, memset and their asynchronous forms."""
 import ctypes
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 import acl
+from support import (
+    HBM, HUGE_FIRST, INVALID_HANDLE, INVALID_PARAM, NOT_READY, NOT_SUPPORTED, NO_CONTEXT,
+    OTHER_CONTEXT, RT_PARAM_INVALID, made, on_bare_thread, read, write,
+)
 
 SIZE = 65536
-HBM = 1
-HUGE_FIRST = 0
 H2H, H2D, D2H, D2D, DEFAULT, H2BUF2D, INNER_D2D = range(7)
-EQUAL = 1
-NOT_READY = 1
-
-INVALID_PARAM = 100000
-RT_PARAM_INVALID = 107000
-NO_CONTEXT = 107002
-STREAM_OF_ANOTHER_CONTEXT = 107003
-INVALID_HANDLE = 107017
-NOT_SUPPORTED = 207000
 
 PATTERN = bytes(range(256)) * (SIZE // 256)
 ASYNCHRONOUS = [acl.rt.memcpy_async, acl.rt.memcpy_async_with_condition]
 every_async_copy = pytest.mark.parametrize("copy", ASYNCHRONOUS, ids=lambda call: call.__name__)
 
 
-def allocated(allocate, release, *arguments):
-    address, ret = allocate(*arguments)
-    assert ret == 0
-    yield address
-    assert release(address) == 0
-
-
 @pytest.fixture
 def block(device):
     """Device memory, all zero."""
-    for address in allocated(acl.rt.malloc, acl.rt.free, SIZE, HUGE_FIRST):
+    with made(acl.rt.malloc, acl.rt.free, SIZE, HUGE_FIRST) as address:
         assert acl.rt.memset(address, SIZE, 0, SIZE) == 0
         yield address
 
@@ -44,47 +29,17 @@ def block(device):
 @pytest.fixture
 def second(device):
     """More device memory, filled with the pattern."""
-    for address in allocated(acl.rt.malloc, acl.rt.free, SIZE, HUGE_FIRST):
-        assert acl.rt.memcpy(address, SIZE, acl.util.bytes_to_ptr(PATTERN), SIZE, H2D) == 0
+    with made(acl.rt.malloc, acl.rt.free, SIZE, HUGE_FIRST) as address:
+        write(address, PATTERN)
         yield address
 
 
 @pytest.fixture
 def pinned(device):
     """Page-locked host memory, filled with the pattern."""
-    for address in allocated(acl.rt.malloc_host, acl.rt.free_host, SIZE):
+    with made(acl.rt.malloc_host, acl.rt.free_host, SIZE) as address:
         ctypes.memmove(address, PATTERN, SIZE)
         yield address
-
-
-@pytest.fixture
-def gate(stream):
-    """Holds the stream until it is called."""
-    address, ret = acl.rt.malloc(64, HUGE_FIRST)
-    assert ret == 0
-    assert acl.rt.memset(address, 64, 0, 64) == 0
-    assert acl.rt.value_wait(address, 1, EQUAL, stream) == 0
-
-    def open_gate():
-        one = (1).to_bytes(8, "little")
-        assert acl.rt.memcpy(address, 8, acl.util.bytes_to_ptr(one), 8, H2D) == 0
-        assert acl.rt.synchronize_stream(stream) == 0
-
-    yield open_gate
-    open_gate()
-    assert acl.rt.free(address) == 0
-
-
-def read(address, size=SIZE):
-    data = bytes(size)
-    assert acl.rt.memcpy(acl.util.bytes_to_ptr(data), size, address, size, D2H) == 0
-    return data
-
-
-def in_new_thread(call, *arguments):
-    """A new thread has no context."""
-    with ThreadPoolExecutor(max_workers=1) as pool:
-        return pool.submit(call, *arguments).result()
 
 
 @pytest.mark.parametrize("kind", [H2H, H2D, D2H, D2D, DEFAULT, H2BUF2D])
@@ -93,12 +48,12 @@ def test_addresses_decide_the_direction(block, second, pinned, kind):
     target = bytes(SIZE)
     plain = acl.util.bytes_to_ptr(target)
     assert acl.rt.memcpy(block, SIZE, pinned, SIZE, kind) == 0
-    assert read(block) == PATTERN
+    assert read(block, SIZE) == PATTERN
     assert acl.rt.memcpy(plain, SIZE, block, SIZE, kind) == 0
     assert target == PATTERN
     assert acl.rt.memset(block, SIZE, 0, SIZE) == 0
     assert acl.rt.memcpy(block, SIZE, second, SIZE, kind) == 0
-    assert read(block) == PATTERN
+    assert read(block, SIZE) == PATTERN
     backwards = PATTERN[::-1]
     assert acl.rt.memcpy(plain, SIZE, acl.util.bytes_to_ptr(backwards), SIZE, kind) == 0
     assert target == backwards
@@ -123,7 +78,7 @@ def test_copy_of_nothing_succeeds(device):
 
 def test_copy_onto_itself_succeeds(second):
     assert acl.rt.memcpy(second, SIZE, second, SIZE, D2D) == 0
-    assert read(second) == PATTERN
+    assert read(second, SIZE) == PATTERN
 
 
 def test_wrong_arguments_of_a_copy(block):
@@ -132,17 +87,17 @@ def test_wrong_arguments_of_a_copy(block):
     assert acl.rt.memcpy(block, SIZE, 0, 8, H2D) == INVALID_PARAM
     for kind in (INNER_D2D, 7, 8, 1000):
         assert acl.rt.memcpy(block, SIZE, source, 8, kind) == INVALID_PARAM
-    assert in_new_thread(acl.rt.memcpy, block, SIZE, source, 8, H2D) == NO_CONTEXT
-    assert read(block) == bytes(SIZE)
+    assert on_bare_thread(acl.rt.memcpy, block, SIZE, source, 8, H2D) == NO_CONTEXT
+    assert read(block, SIZE) == bytes(SIZE)
 
 
 def test_copy_never_leaves_its_block(block):
     beyond = bytes(64 << 20)
     pointer = acl.util.bytes_to_ptr(beyond)
-    before = read(block)
+    before = read(block, SIZE)
     assert acl.rt.memcpy(block, len(beyond), pointer, len(beyond), H2D) != 0
     assert acl.rt.memcpy(pointer, len(beyond), block, len(beyond), D2H) != 0
-    assert read(block) == before
+    assert read(block, SIZE) == before
 
 
 def test_freed_address_is_refused(device):
@@ -166,9 +121,10 @@ def test_copy_refuses_other_types(device, arguments):
 def test_locked_memory_is_copied_in_stream_order(copy, stream, gate, block, pinned):
     assert copy(block, SIZE, pinned, SIZE, H2D, stream) == 0
     assert acl.rt.stream_query(stream) == (NOT_READY, 0)
-    assert read(block) == bytes(SIZE)
-    gate()
-    assert read(block) == PATTERN
+    assert read(block, SIZE) == bytes(SIZE)
+    gate.open()
+    assert acl.rt.synchronize_stream(stream) == 0
+    assert read(block, SIZE) == PATTERN
 
 
 @every_async_copy
@@ -184,7 +140,7 @@ def test_tasks_of_a_stream_follow_each_other(copy, stream, block, second, pinned
 def test_plain_memory_is_copied_on_return(copy, stream, block):
     target = bytes(SIZE)
     assert copy(block, SIZE, acl.util.bytes_to_ptr(PATTERN), SIZE, H2D, stream) == 0
-    assert read(block) == PATTERN
+    assert read(block, SIZE) == PATTERN
     assert copy(acl.util.bytes_to_ptr(target), SIZE, block, SIZE, D2H, stream) == 0
     assert target == PATTERN
 
@@ -193,15 +149,16 @@ def test_plain_memory_is_copied_on_return(copy, stream, block):
 def test_stream_zero_is_the_default_stream(copy, block, pinned):
     assert copy(block, SIZE, pinned, SIZE, H2D, 0) == 0
     assert acl.rt.synchronize_stream(0) == 0
-    assert read(block) == PATTERN
+    assert read(block, SIZE) == PATTERN
 
 
 @every_async_copy
 def test_staged_copy_lets_go_of_its_source(copy, stream, gate, block, pinned):
     assert copy(block, SIZE, pinned, SIZE, H2BUF2D, stream) == 0
     ctypes.memset(pinned, 0xEE, SIZE)
-    gate()
-    assert read(block) == PATTERN
+    gate.open()
+    assert acl.rt.synchronize_stream(stream) == 0
+    assert read(block, SIZE) == PATTERN
 
 
 @every_async_copy
@@ -214,7 +171,7 @@ def test_wrong_arguments_of_an_asynchronous_copy(copy, stream, block, second, pi
     assert copy(block, SIZE, acl.util.bytes_to_ptr(PATTERN), 8, D2H, stream) == RT_PARAM_INVALID
     assert copy(pinned, SIZE, second, 8, H2BUF2D, stream) == RT_PARAM_INVALID
     assert acl.rt.synchronize_stream(stream) == 0
-    assert read(block) == bytes(SIZE)
+    assert read(block, SIZE) == bytes(SIZE)
 
 
 @every_async_copy
@@ -234,11 +191,11 @@ def test_other_streams_are_refused(copy, block, pinned):
     foreign, ret = acl.rt.create_stream()
     assert ret == 0
     assert acl.rt.set_context(home) == 0
-    assert copy(block, SIZE, pinned, SIZE, H2D, foreign) == STREAM_OF_ANOTHER_CONTEXT
+    assert copy(block, SIZE, pinned, SIZE, H2D, foreign) == OTHER_CONTEXT
     assert acl.rt.destroy_context(away) == 0
     assert copy(block, SIZE, pinned, SIZE, H2D, foreign) == INVALID_HANDLE
     assert copy(block, SIZE, pinned, SIZE, H2D, 12345) == INVALID_HANDLE
-    assert read(block) == bytes(SIZE)
+    assert read(block, SIZE) == bytes(SIZE)
 
 
 def rows(data, pitch, width):
@@ -259,8 +216,9 @@ def test_rows_move_and_gaps_stay(block):
 def test_rows_on_a_stream(stream, gate, block, second, pinned):
     assert acl.rt.memcpy2d_async(block, 256, second, 128, 100, 20, D2D, stream) == 0
     assert acl.rt.memcpy2d_async(block + 100, 256, pinned, 128, 10, 20, H2D, stream) == 0
-    assert read(block) == bytes(SIZE)
-    gate()
+    assert read(block, SIZE) == bytes(SIZE)
+    gate.open()
+    assert acl.rt.synchronize_stream(stream) == 0
     for row, source in zip(rows(read(block, 256 * 20), 256, 256), rows(PATTERN, 128, 128)):
         assert row == source[:100] + source[:10] + bytes(146)
 
@@ -283,33 +241,36 @@ def test_wrong_arguments_of_rows(stream, block, pinned):
         assert copy(block, 64, pinned, 64, 64, 5242881, H2D) == RT_PARAM_INVALID
         assert copy(block, 5000001, pinned, 5000001, 5000001, 1, H2D) == RT_PARAM_INVALID
     assert acl.rt.synchronize_stream(stream) == 0
-    assert read(block) == bytes(SIZE)
+    assert read(block, SIZE) == bytes(SIZE)
 
 
 def test_rows_within_the_device_need_a_stream(block, second):
     assert acl.rt.memcpy2d(block, 64, second, 64, 64, 2, D2D) == NOT_SUPPORTED
     assert acl.rt.memcpy2d(block, 64, second, 64, 64, 2, DEFAULT) == RT_PARAM_INVALID
-    assert read(block) == bytes(SIZE)
+    assert read(block, SIZE) == bytes(SIZE)
 
 
 @pytest.mark.parametrize("value, byte", [(0xAB, 0xAB), (0x1AB, 0xAB), (-1, 0xFF), (0, 0)])
 def test_memset_writes_the_low_byte_to_the_first_bytes(second, pinned, value, byte):
     assert acl.rt.memset(second, SIZE, value, 1000) == 0
-    assert read(second) == bytes([byte]) * 1000 + PATTERN[1000:]
+    assert read(second, SIZE) == bytes([byte]) * 1000 + PATTERN[1000:]
     assert acl.rt.memset(pinned + 1, SIZE - 1, value, 1000) == 0
     assert ctypes.string_at(pinned, SIZE) == PATTERN[:1] + bytes([byte]) * 1000 + PATTERN[1001:]
 
 
 def test_memset_on_a_stream_waits_its_turn(stream, gate, block):
     assert acl.rt.memset_async(block, SIZE, 0x1AB, 100, stream) == 0
-    assert read(block) == bytes(SIZE)
-    gate()
-    assert read(block) == b"\xab" * 100 + bytes(SIZE - 100)
+    assert read(block, SIZE) == bytes(SIZE)
+    gate.open()
+    assert acl.rt.synchronize_stream(stream) == 0
+    assert read(block, SIZE) == b"\xab" * 100 + bytes(SIZE - 100)
 
 
 def test_memset_of_host_memory_overtakes_the_stream(stream, gate, pinned):
     assert acl.rt.memset_async(pinned, SIZE, 3, SIZE, stream) == 0
     assert ctypes.string_at(pinned, SIZE) == b"\3" * SIZE
+    gate.open()
+    assert acl.rt.synchronize_stream(stream) == 0
 
 
 def test_wrong_arguments_of_memset(stream, second):
@@ -323,4 +284,4 @@ def test_wrong_arguments_of_memset(stream, second):
             fill(second, 8, "1", 8)
     assert acl.rt.memset_async(second, 8, 1, 8, 12345) == INVALID_HANDLE
     assert acl.rt.synchronize_stream(stream) == 0
-    assert read(second) == PATTERN
+    assert read(second, SIZE) == PATTERN

@@ -1,27 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """acl.rt: devices, peer access, what a device tells about itself, settings."""
 import os
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 import acl
-
-INVALID_PARAM = 100000
-FEATURE_UNSUPPORTED = 200006
-PARAM_INVALID = 107000
-INVALID_DEVICE = 107001
-NO_CONTEXT = 107002
-NOT_SET = 507007
-SYNC_TIMEOUT = 507046
-BAD_IDS = [-1, 8, 9, 2**31 - 1, -(2**31)]
-LONG = 60000
-
-
-def on_bare_thread(call, *arguments):
-    """What the call answers in a thread that has no context."""
-    with ThreadPoolExecutor(1) as threads:
-        return threads.submit(call, *arguments).result()
+from support import (
+    BAD_IDS, DEVICE_NOT_SET, FEATURE_UNSUPPORTED, GIB, INVALID_DEVICE, INVALID_PARAM, LONG,
+    NORMAL_ONLY, NO_CONTEXT, RT_PARAM_INVALID, STREAM_SYNC_TIMEOUT, on_bare_thread,
+)
 
 
 @pytest.fixture
@@ -62,7 +49,7 @@ def test_every_set_is_counted():
         assert acl.rt.get_device() == (3, 0)
     assert acl.rt.reset_device(3) == 0
     assert acl.rt.get_device() == (0, NO_CONTEXT)
-    assert acl.rt.reset_device(3) == NOT_SET
+    assert acl.rt.reset_device(3) == DEVICE_NOT_SET
 
 
 def test_force_releases_whatever_the_count():
@@ -70,8 +57,8 @@ def test_force_releases_whatever_the_count():
         assert acl.rt.set_device(3) == 0
     assert acl.rt.reset_device_force(3) == 0
     assert acl.rt.get_device() == (0, NO_CONTEXT)
-    assert acl.rt.reset_device(3) == NOT_SET
-    assert acl.rt.reset_device_force(3) == NOT_SET
+    assert acl.rt.reset_device(3) == DEVICE_NOT_SET
+    assert acl.rt.reset_device_force(3) == DEVICE_NOT_SET
     assert acl.rt.set_device(3) == 0
     assert acl.rt.reset_device(3) == 0
 
@@ -115,7 +102,7 @@ def test_programs_run_on_the_host(fresh):
 
 
 def test_synchronizing_waits_for_every_stream(device, stream):
-    memory, ret = acl.rt.malloc(64, 2)
+    memory, ret = acl.rt.malloc(64, NORMAL_ONLY)
     assert ret == 0
     assert acl.rt.memset_async(memory, 64, 7, 64, stream) == 0
     assert acl.rt.synchronize_device() == 0
@@ -132,18 +119,14 @@ def test_synchronizing_needs_a_context():
 
 @pytest.mark.parametrize("timeout", [0, -2, -(2**31)])
 def test_bad_limits_are_refused(device, timeout):
-    assert acl.rt.synchronize_device_with_timeout(timeout) == PARAM_INVALID
+    assert acl.rt.synchronize_device_with_timeout(timeout) == RT_PARAM_INVALID
 
 
-def test_when_the_time_is_over_the_tasks_stay_queued(device, stream):
-    event, ret = acl.rt.create_event_with_flag(1)
-    assert ret == 0
-    assert acl.rt.stream_wait_event(stream, event) == 0
-    assert acl.rt.synchronize_device_with_timeout(1) == SYNC_TIMEOUT
+def test_when_the_time_is_over_the_tasks_stay_queued(stream, gate):
+    assert acl.rt.synchronize_device_with_timeout(1) == STREAM_SYNC_TIMEOUT
     assert acl.rt.stream_query(stream) == (1, 0)
-    assert acl.rt.record_event(event, 0) == 0
+    gate.open()
     assert acl.rt.synchronize_device_with_timeout(LONG) == 0
-    assert acl.rt.destroy_event(event) == 0
 
 
 # ---- The process as others see it ----
@@ -237,7 +220,7 @@ def test_every_device_is_well():
 
 
 def test_device_figures_are_those_of_the_product():
-    assert acl.rt.get_device_info(0, 301) == (64 * 2**30, 0)
+    assert acl.rt.get_device_info(0, 301) == (64 * GIB, 0)
     assert acl.rt.get_device_info(0, 601) == (2201, 0)
     assert acl.rt.get_device_info(0, 501) == (0, 0)
     cores, ret = acl.rt.get_device_info(0, 101)
@@ -248,7 +231,7 @@ def test_device_figures_are_those_of_the_product():
     "number, attribute", [(8, 301), (2**32 - 1, 301), (0, 0), (0, -1), (0, 999)]
 )
 def test_unknown_figures_are_refused(number, attribute):
-    assert acl.rt.get_device_info(number, attribute) == (0, PARAM_INVALID)
+    assert acl.rt.get_device_info(number, attribute) == (0, RT_PARAM_INVALID)
 
 
 @pytest.mark.parametrize("feature", [1, 21])

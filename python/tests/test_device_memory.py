@@ -1,25 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Device memory: the malloc family, free, the cache calls, the figures, and memory for media."""
-from concurrent.futures import ThreadPoolExecutor
-
 import pytest
 
 import acl
+from support import (
+    DDR, DEVICE_ID, GIB, HBM, HBM_HUGE, HBM_HUGE1G, HBM_NORMAL, HOST_TO_DEVICE, HUGE1G_ONLY,
+    HUGE_FIRST, HUGE_ONLY, INVALID_MEMORY_TYPE, INVALID_PARAM, MIB, MODULE_ID, NORMAL_ONLY,
+    NO_CONTEXT, NO_PERMISSION, OUT_OF_MEMORY, RT_PARAM_INVALID, UNKNOWN_ATTRIBUTE, VA_FLAG, Index,
+    configuration, free_bytes, on_bare_thread, read, write,
+)
 
-KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
-
-HUGE_FIRST, HUGE_ONLY, NORMAL_ONLY, HUGE1G_ONLY = 0, 1, 2, 6
+KIB = 1 << 10
 LOW_BAND_WIDTH, HIGH_BAND_WIDTH, READONLY = 0x100, 0x1000, 0x100000
-DDR, HBM, HBM_HUGE, HBM_NORMAL, HBM_HUGE1G = 0, 1, 4, 5, 10
-MODULE_ID, DEVICE_ID, VA_FLAG, UNKNOWN_ATTRIBUTE = 1, 2, 3, 77
-HOST_TO_DEVICE, DEVICE_TO_HOST = 1, 2
-
-INVALID_PARAM = 100000
-RT_PARAM_INVALID = 107000
-NO_CONTEXT = 107002
-INVALID_MEMORY_TYPE = 107016
-OUT_OF_MEMORY = 207001
-NO_PERMISSION = 207006
 
 ALLOCATORS = {
     "malloc": acl.rt.malloc,
@@ -32,39 +24,9 @@ ALLOCATORS = {
 }
 CONFIGURED = [acl.rt.malloc_with_cfg, acl.rt.malloc_for_task_scheduler]
 
+pytestmark = pytest.mark.usefixtures("nothing_is_left")
 every_allocator = pytest.mark.parametrize("allocate", ALLOCATORS.values(), ids=ALLOCATORS.keys())
 every_configured = pytest.mark.parametrize("allocate", CONFIGURED, ids=lambda f: f.__name__)
-
-
-def free_bytes(attribute=HBM):
-    free, _, ret = acl.rt.get_mem_info(attribute)
-    assert ret == 0
-    return free
-
-
-@pytest.fixture(autouse=True)
-def nothing_is_left(device):
-    """Every test gives back what it took, and a refused call takes nothing."""
-    before = [acl.rt.get_mem_info(attribute) for attribute in (HBM, HBM_HUGE, HBM_NORMAL)]
-    yield
-    assert [acl.rt.get_mem_info(attribute) for attribute in (HBM, HBM_HUGE, HBM_NORMAL)] == before
-
-
-def write(address, data):
-    source = acl.util.bytes_to_ptr(data)
-    assert acl.rt.memcpy(address, len(data), source, len(data), HOST_TO_DEVICE) == 0
-
-
-def read(address, size):
-    data = bytes(size)
-    assert acl.rt.memcpy(acl.util.bytes_to_ptr(data), size, address, size, DEVICE_TO_HOST) == 0
-    return data
-
-
-def in_new_thread(call, *arguments):
-    """A new thread has no context."""
-    with ThreadPoolExecutor(max_workers=1) as pool:
-        return pool.submit(call, *arguments).result()
 
 
 def taken(allocate, size, policy, attribute):
@@ -76,16 +38,6 @@ def taken(allocate, size, policy, attribute):
     assert acl.rt.free(address) == 0
     assert free_bytes(attribute) == before
     return difference
-
-
-class Index:
-    """An integer in all but type."""
-
-    def __init__(self, value):
-        self.value = value
-
-    def __index__(self):
-        return self.value
 
 
 @every_allocator
@@ -131,7 +83,7 @@ def test_more_than_the_device_has_is_out_of_memory(allocate, policy):
 
 @every_allocator
 def test_thread_without_a_context_gets_no_memory(allocate):
-    assert in_new_thread(allocate, 4096, HUGE_FIRST) == (0, NO_CONTEXT)
+    assert on_bare_thread(allocate, 4096, HUGE_FIRST) == (0, NO_CONTEXT)
 
 
 @every_allocator
@@ -188,16 +140,15 @@ def test_read_only_block_can_be_read_but_not_written():
 @pytest.mark.parametrize(
     "attribute",
     [
-        {"attr": MODULE_ID, "value": {"moduleId": 33}},
-        {"attr": MODULE_ID, "value": {"moduleId": 300}},
-        {"attr": MODULE_ID, "value": 33},
-        {"attr": DEVICE_ID, "value": {"deviceId": 0}},
-        {"attr": MODULE_ID, "value": {"moduleId": 33, "remark": "unknown keys are ignored"}},
+        (MODULE_ID, {"moduleId": 33}),
+        (MODULE_ID, {"moduleId": 300}),
+        (MODULE_ID, 33),
+        (DEVICE_ID, {"deviceId": 0}),
+        (MODULE_ID, {"moduleId": 33, "remark": "unknown keys are ignored"}),
     ],
 )
 def test_attributes_are_accepted(allocate, attribute):
-    cfg = {"attrs": [attribute], "numAttrs": 1}
-    address, ret = allocate(2 * MIB, HUGE_ONLY, cfg)
+    address, ret = allocate(2 * MIB, HUGE_ONLY, configuration(attribute))
     assert ret == 0
     write(address, b"configured")
     assert read(address, 10) == b"configured"
@@ -208,24 +159,22 @@ def test_attributes_are_accepted(allocate, attribute):
 @pytest.mark.parametrize(
     "attribute",
     [
-        {"attr": DEVICE_ID, "value": {"deviceId": 1}},
-        {"attr": DEVICE_ID, "value": 1},
-        {"attr": VA_FLAG, "value": 1},
-        {"attr": UNKNOWN_ATTRIBUTE, "value": 0},
+        (DEVICE_ID, {"deviceId": 1}),
+        (DEVICE_ID, 1),
+        (VA_FLAG, 1),
+        (UNKNOWN_ATTRIBUTE, 0),
     ],
 )
 def test_attribute_that_does_not_fit_is_refused(allocate, attribute):
-    cfg = {"attrs": [attribute], "numAttrs": 1}
-    assert allocate(4096, HUGE_FIRST, cfg) == (0, RT_PARAM_INVALID)
+    assert allocate(4096, HUGE_FIRST, configuration(attribute)) == (0, RT_PARAM_INVALID)
 
 
 @every_configured
 def test_last_of_two_equal_attributes_counts(allocate):
-    here = {"attr": DEVICE_ID, "value": {"deviceId": 0}}
-    elsewhere = {"attr": DEVICE_ID, "value": {"deviceId": 1}}
-    cfg = {"attrs": [here, elsewhere], "numAttrs": 2}
-    assert allocate(4096, HUGE_FIRST, cfg) == (0, RT_PARAM_INVALID)
-    address, ret = allocate(4096, HUGE_FIRST, {"attrs": [elsewhere, here], "numAttrs": 2})
+    here, elsewhere = (DEVICE_ID, {"deviceId": 0}), (DEVICE_ID, {"deviceId": 1})
+    refused = allocate(4096, HUGE_FIRST, configuration(here, elsewhere))
+    assert refused == (0, RT_PARAM_INVALID)
+    address, ret = allocate(4096, HUGE_FIRST, configuration(elsewhere, here))
     assert ret == 0
     assert acl.rt.free(address) == 0
 
@@ -281,7 +230,7 @@ def test_wrong_number_of_arguments_raises(arguments):
 def test_free_needs_no_context():
     address, ret = acl.rt.malloc(4096, HUGE_FIRST)
     assert ret == 0
-    assert in_new_thread(acl.rt.free, address) == 0
+    assert on_bare_thread(acl.rt.free, address) == 0
 
 
 def test_free_of_nothing_is_refused():
@@ -336,7 +285,7 @@ def test_unknown_attribute_has_no_figures():
 
 
 def test_figures_need_a_context():
-    assert in_new_thread(acl.rt.get_mem_info, HBM) == (0, 0, NO_CONTEXT)
+    assert on_bare_thread(acl.rt.get_mem_info, HBM) == (0, 0, NO_CONTEXT)
 
 
 def test_memory_lies_on_the_current_device():

@@ -1,30 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """acl.rt: events: recording, asking, waiting, time. Three queries, two of them with 0 for done."""
-import threading
-from concurrent.futures import ThreadPoolExecutor
-
 import pytest
 
 import acl
+from support import (
+    EVENT_SYNC_TIMEOUT, INVALID_HANDLE, INVALID_PARAM, LONG, NEVER_RECORDED, NORMAL_ONLY,
+    NOT_SUPPORTED, NO_CONTEXT, NO_TIME, RT_PARAM_INVALID, SYNC, TIME_REVERSED, on_bare_thread,
+    opened_by_another_thread, read, refused_with,
+)
 
-INVALID_PARAM = 100000
-PARAM_INVALID = 107000
-NO_CONTEXT = 107002
-NO_TIME = 107006
-TIME_REVERSED = 107007
-INVALID_HANDLE = 107017
-UNSUPPORTED = 207000
-NEVER_RECORDED = 507000
-SYNC_TIMEOUT = 507047
-SYNC, CAPTURE, TIME_LINE, IPC = 1, 2, 8, 0x40
-LONG = 60000
+CAPTURE, TIME_LINE, IPC = 2, 8, 0x40
 SIZE = 64
-
-
-def on_bare_thread(call, *arguments):
-    """What the call answers in a thread that has no context."""
-    with ThreadPoolExecutor(1) as threads:
-        return threads.submit(call, *arguments).result()
 
 
 @pytest.fixture
@@ -49,20 +35,6 @@ def event(create):
     return create(acl.rt.create_event)
 
 
-@pytest.fixture
-def held(create, stream):
-    """A stream that waits for the event given here to be recorded on the default stream."""
-    opener = create(acl.rt.create_event_with_flag, SYNC)
-    assert acl.rt.stream_wait_event(stream, opener) == 0
-    yield opener
-    let_go(opener)
-    acl.rt.synchronize_stream_with_timeout(stream, LONG)
-
-
-def let_go(opener):
-    assert acl.rt.record_event(opener, 0) == 0
-
-
 def record_and_reach(event, stream=0):
     assert acl.rt.record_event(event, stream) == 0
     assert acl.rt.synchronize_event(event) == 0
@@ -85,10 +57,6 @@ CALLS_ON_AN_EVENT = [
 ]
 
 
-def refused_with(code, answer):
-    return answer in (code, (0, code))
-
-
 # ---- Creation ----
 
 
@@ -101,15 +69,15 @@ def test_both_families_take_the_three_flags(create, flag):
 @pytest.mark.parametrize("flag", [0, 4, 0x80, 0x30, 2**32 - 1])
 def test_unknown_flags_are_refused(device, flag):
     count = acl.rt.get_event_avail_num()
-    assert acl.rt.create_event_with_flag(flag) == (0, PARAM_INVALID)
-    assert acl.rt.create_event_ex_with_flag(flag) == (0, PARAM_INVALID)
+    assert acl.rt.create_event_with_flag(flag) == (0, RT_PARAM_INVALID)
+    assert acl.rt.create_event_ex_with_flag(flag) == (0, RT_PARAM_INVALID)
     assert acl.rt.get_event_avail_num() == count
 
 
 def test_ipc_is_a_flag_of_ex_events_alone(create):
     create(acl.rt.create_event_ex_with_flag, IPC)
-    assert acl.rt.create_event_ex_with_flag(IPC | SYNC) == (0, PARAM_INVALID)
-    assert acl.rt.create_event_with_flag(IPC) == (0, PARAM_INVALID)
+    assert acl.rt.create_event_ex_with_flag(IPC | SYNC) == (0, RT_PARAM_INVALID)
+    assert acl.rt.create_event_with_flag(IPC) == (0, RT_PARAM_INVALID)
 
 
 def test_creating_needs_a_context():
@@ -155,17 +123,17 @@ def test_an_invented_event_is_refused(device, call, invented):
 # ---- Recording and asking ----
 
 
-def test_the_three_queries_follow_the_captured_tasks(stream, held, event):
+def test_the_three_queries_follow_the_captured_tasks(stream, event, gate):
     assert acl.rt.record_event(event, stream) == 0
     assert acl.rt.query_event(event) == (1, 0)
     assert acl.rt.query_event_status(event) == (0, 0)
-    let_go(held)
+    gate.open()
     assert acl.rt.synchronize_event(event) == 0
     assert acl.rt.query_event(event) == (0, 0)
     assert acl.rt.query_event_status(event) == (1, 0)
 
 
-def test_the_wait_status_follows_the_waits(stream, held, event):
+def test_the_wait_status_follows_the_waits(stream, event, gate):
     assert acl.rt.query_event_wait_status(event) == (0, 0)
     record_and_reach(event)
     other, ret = acl.rt.create_stream()
@@ -173,7 +141,7 @@ def test_the_wait_status_follows_the_waits(stream, held, event):
     assert acl.rt.record_event(event, stream) == 0
     assert acl.rt.stream_wait_event(other, event) == 0
     assert acl.rt.query_event_wait_status(event) == (1, 0)
-    let_go(held)
+    gate.open()
     assert acl.rt.synchronize_stream(other) == 0
     assert acl.rt.query_event_wait_status(event) == (0, 0)
     assert acl.rt.destroy_stream(other) == 0
@@ -186,8 +154,8 @@ def test_before_the_first_record_ex_is_complete_and_classic_is_not(create):
 
 def test_the_old_queries_do_not_know_ex_events(create):
     event = create(acl.rt.create_event_ex_with_flag, SYNC)
-    assert acl.rt.query_event(event) == (0, UNSUPPORTED)
-    assert acl.rt.query_event_wait_status(event) == (0, UNSUPPORTED)
+    assert acl.rt.query_event(event) == (0, NOT_SUPPORTED)
+    assert acl.rt.query_event_wait_status(event) == (0, NOT_SUPPORTED)
 
 
 def test_a_reset_event_is_as_before_its_record(create, stream):
@@ -205,7 +173,7 @@ def test_ex_events_and_those_without_sync_cannot_be_reset(create, stream):
         create(acl.rt.create_event_with_flag, TIME_LINE),
     ):
         record_and_reach(event, stream)
-        assert acl.rt.reset_event(event, stream) == UNSUPPORTED
+        assert acl.rt.reset_event(event, stream) == NOT_SUPPORTED
         assert acl.rt.query_event_status(event) == (1, 0)
 
 
@@ -218,8 +186,8 @@ def test_record_and_reset_take_the_event_first(stream, event):
 # ---- Waiting ----
 
 
-def test_a_stream_waits_for_the_event_of_another(stream, held, event):
-    memory, ret = acl.rt.malloc(SIZE, 2)
+def test_a_stream_waits_for_the_event_of_another(stream, event, gate):
+    memory, ret = acl.rt.malloc(SIZE, NORMAL_ONLY)
     assert ret == 0
     waiter = acl.rt.create_stream()[0]
     assert acl.rt.memset_async(memory, SIZE, 1, SIZE, stream) == 0
@@ -227,11 +195,9 @@ def test_a_stream_waits_for_the_event_of_another(stream, held, event):
     assert acl.rt.stream_wait_event(waiter, event) == 0
     assert acl.rt.memset_async(memory, SIZE, 2, SIZE, waiter) == 0
     assert acl.rt.stream_query(waiter) == (1, 0)
-    let_go(held)
+    gate.open()
     assert acl.rt.synchronize_stream(waiter) == 0
-    copy = bytes(SIZE)
-    assert acl.rt.memcpy(acl.util.bytes_to_ptr(copy), SIZE, memory, SIZE, 2) == 0
-    assert copy == b"\x02" * SIZE
+    assert read(memory, SIZE) == b"\x02" * SIZE
     assert acl.rt.destroy_stream(waiter) == 0
     assert acl.rt.free(memory) == 0
 
@@ -243,15 +209,15 @@ def test_an_event_never_recorded_is_not_waited_for(event):
 
 def test_a_classic_event_without_sync_must_be_recorded_first(create, stream):
     event = create(acl.rt.create_event_with_flag, TIME_LINE)
-    assert acl.rt.stream_wait_event(stream, event) in (PARAM_INVALID, UNSUPPORTED)
+    assert acl.rt.stream_wait_event(stream, event) in (RT_PARAM_INVALID, NOT_SUPPORTED)
     assert acl.rt.stream_query(stream) == (0, 0)
 
 
-def test_when_the_time_is_over_the_event_is_still_pending(stream, held, event):
+def test_when_the_time_is_over_the_event_is_still_pending(stream, event, gate):
     assert acl.rt.record_event(event, stream) == 0
-    assert acl.rt.synchronize_event_with_timeout(event, 1) == SYNC_TIMEOUT
+    assert acl.rt.synchronize_event_with_timeout(event, 1) == EVENT_SYNC_TIMEOUT
     assert acl.rt.query_event_status(event) == (0, 0)
-    let_go(held)
+    gate.open()
     assert acl.rt.synchronize_event_with_timeout(event, LONG) == 0
     assert acl.rt.synchronize_event_with_timeout(event, -1) == 0
     assert acl.rt.query_event_status(event) == (1, 0)
@@ -259,25 +225,13 @@ def test_when_the_time_is_over_the_event_is_still_pending(stream, held, event):
 
 @pytest.mark.parametrize("timeout", [0, -2, -(2**31)])
 def test_bad_limits_are_refused(event, timeout):
-    assert acl.rt.synchronize_event_with_timeout(event, timeout) == PARAM_INVALID
+    assert acl.rt.synchronize_event_with_timeout(event, timeout) == RT_PARAM_INVALID
 
 
-def test_other_threads_run_while_one_waits_for_an_event(stream, held, event):
-    context = acl.rt.get_context()[0]
-    about_to_wait = threading.Event()
+def test_other_threads_run_while_one_waits_for_an_event(stream, event, gate):
     assert acl.rt.record_event(event, stream) == 0
-
-    def open_gate():
-        assert about_to_wait.wait(LONG / 1000)
-        assert acl.rt.set_context(context) == 0
-        let_go(held)
-
-    # If the wait kept the interpreter to itself, nobody could let the stream go.
-    with ThreadPoolExecutor(1) as threads:
-        opening = threads.submit(open_gate)
-        about_to_wait.set()
+    with opened_by_another_thread(gate):
         assert acl.rt.synchronize_event(event) == 0
-        opening.result()
 
 
 def test_the_limit_of_queued_waits_is_seconds(fresh):
@@ -339,7 +293,7 @@ def test_an_event_never_recorded_has_no_time(event):
     assert acl.rt.event_elapsed_time(event, event) == (0.0, NEVER_RECORDED)
 
 
-def test_an_event_not_yet_reached_has_no_time(stream, held, event):
+def test_an_event_not_yet_reached_has_no_time(stream, event, gate):
     assert acl.rt.record_event(event, stream) == 0
     assert acl.rt.event_get_timestamp(event) == (0, NO_TIME)
     assert acl.rt.event_elapsed_time(event, event) == (0.0, NO_TIME)

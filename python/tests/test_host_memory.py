@@ -1,57 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
 """Page-locked host memory: malloc_host, malloc_host_with_cfg, free_host."""
 import ctypes
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 import acl
+from support import (
+    DEVICE_ID, DEVICE_TO_HOST, HOST_TO_DEVICE, HUGE_FIRST, INVALID_PARAM, MIB, MODULE_ID,
+    NO_CONTEXT, OUT_OF_MEMORY, RT_PARAM_INVALID, UNKNOWN_ATTRIBUTE, VA_FLAG, configuration, made,
+    on_bare_thread,
+)
 
-MIB = 1 << 20
-HBM = 1
-HUGE_FIRST = 0
-HOST_TO_DEVICE, DEVICE_TO_HOST = 1, 2
-RESERVED_ATTRIBUTE, MODULE_ID, DEVICE_ID, VA_FLAG, UNKNOWN_ATTRIBUTE = 0, 1, 2, 3, 77
-
-INVALID_PARAM = 100000
-RT_PARAM_INVALID = 107000
-NO_CONTEXT = 107002
-OUT_OF_MEMORY = 207001
+RESERVED_ATTRIBUTE = 0
 
 ALLOCATORS = {
     "malloc_host": acl.rt.malloc_host,
     "malloc_host_with_cfg": lambda size: acl.rt.malloc_host_with_cfg(size, {}),
 }
+pytestmark = pytest.mark.usefixtures("nothing_is_left")
 every_allocator = pytest.mark.parametrize("allocate", ALLOCATORS.values(), ids=ALLOCATORS.keys())
-
-
-@pytest.fixture(autouse=True)
-def device_memory_is_not_touched(device):
-    before = acl.rt.get_mem_info(HBM)
-    yield
-    assert acl.rt.get_mem_info(HBM) == before
 
 
 @pytest.fixture
 def block():
     """64 KiB of page-locked memory."""
-    address, ret = acl.rt.malloc_host(65536)
-    assert ret == 0
-    yield address
-    assert acl.rt.free_host(address) == 0
-
-
-def in_new_thread(call, *arguments):
-    """A new thread has no context."""
-    with ThreadPoolExecutor(max_workers=1) as pool:
-        return pool.submit(call, *arguments).result()
-
-
-def attributes(*pairs):
-    return {
-        "attrs": [{"attr": attribute, "value": value} for attribute, value in pairs],
-        "numAttrs": len(pairs),
-    }
+    with made(acl.rt.malloc_host, acl.rt.free_host, 65536) as address:
+        yield address
 
 
 @every_allocator
@@ -91,7 +65,7 @@ def test_more_than_the_host_has_is_out_of_memory(allocate):
 
 @every_allocator
 def test_thread_without_a_context_gets_no_memory(allocate):
-    assert in_new_thread(allocate, 4096) == (0, NO_CONTEXT)
+    assert on_bare_thread(allocate, 4096) == (0, NO_CONTEXT)
 
 
 @every_allocator
@@ -119,7 +93,7 @@ def test_memset_fills_it(block):
 def test_free_needs_no_context():
     address, ret = acl.rt.malloc_host(4096)
     assert ret == 0
-    assert in_new_thread(acl.rt.free_host, address) == 0
+    assert on_bare_thread(acl.rt.free_host, address) == 0
 
 
 def test_free_of_nothing_is_refused():
@@ -159,9 +133,9 @@ def test_device_free_does_not_free_it(block):
     "cfg",
     [
         {},
-        attributes((MODULE_ID, {"moduleId": 33})),
-        attributes((MODULE_ID, 33)),
-        attributes((MODULE_ID, {"moduleId": 300})),
+        configuration((MODULE_ID, {"moduleId": 33})),
+        configuration((MODULE_ID, 33)),
+        configuration((MODULE_ID, {"moduleId": 300})),
     ],
 )
 def test_configuration_is_accepted(cfg):
@@ -174,10 +148,10 @@ def test_configuration_is_accepted(cfg):
 @pytest.mark.parametrize(
     "cfg",
     [
-        attributes((RESERVED_ATTRIBUTE, 0)),
-        attributes((DEVICE_ID, {"deviceId": 0})),
-        attributes((UNKNOWN_ATTRIBUTE, 0)),
-        attributes((MODULE_ID, 33), (DEVICE_ID, 0)),
+        configuration((RESERVED_ATTRIBUTE, 0)),
+        configuration((DEVICE_ID, {"deviceId": 0})),
+        configuration((UNKNOWN_ATTRIBUTE, 0)),
+        configuration((MODULE_ID, 33), (DEVICE_ID, 0)),
     ],
 )
 def test_attribute_that_does_not_fit_is_refused(cfg):
@@ -185,7 +159,7 @@ def test_attribute_that_does_not_fit_is_refused(cfg):
 
 
 def test_one_address_for_host_and_device():
-    address, ret = acl.rt.malloc_host_with_cfg(2 * MIB, attributes((VA_FLAG, 1)))
+    address, ret = acl.rt.malloc_host_with_cfg(2 * MIB, configuration((VA_FLAG, 1)))
     assert ret == 0
     assert acl.rt.host_register(address, 2 * MIB, 0) == (address, 0)
     assert acl.rt.host_unregister(address) == 0
@@ -210,7 +184,7 @@ def test_malformed_configuration_raises(cfg, error):
 
 
 def test_configuration_is_only_read():
-    cfg = attributes((MODULE_ID, {"moduleId": 33}))
+    cfg = configuration((MODULE_ID, {"moduleId": 33}))
     address, ret = acl.rt.malloc_host_with_cfg(4096, cfg)
     assert ret == 0
     assert cfg == {"attrs": [{"attr": 1, "value": {"moduleId": 33}}], "numAttrs": 1}

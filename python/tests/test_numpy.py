@@ -6,12 +6,11 @@ import sys
 import pytest
 
 import acl
+from support import DEVICE_TO_HOST, HOST_TO_DEVICE, HUGE_FIRST, made
 
 numpy = pytest.importorskip("numpy")
 
 SIZE = 64 << 20
-HUGE_FIRST = 0
-HOST_TO_DEVICE, DEVICE_TO_HOST = 1, 2
 WARNING = (
     "Warning:The input ndarray is discontiguous. "
     "Please use acl.util.numpy_contiguous_to_ptr instead."
@@ -25,10 +24,8 @@ TYPES = {
 
 @pytest.fixture
 def block(device):
-    address, ret = acl.rt.malloc(SIZE, HUGE_FIRST)
-    assert ret == 0
-    yield address
-    assert acl.rt.free(address) == 0
+    with made(acl.rt.malloc, acl.rt.free, SIZE, HUGE_FIRST) as address:
+        yield address
 
 
 def printed(capfd):
@@ -211,3 +208,7 @@ def test_import_of_acl_needs_no_numpy(fresh):
 def test_import_of_acl_does_not_import_numpy(fresh):
     printed_names = fresh("import sys, acl; acl.init(); print('numpy' in sys.modules)")
     assert printed_names.strip() == "False"
+
+
+def test_an_array_without_elements_is_nowhere():
+    assert acl.util.ptr_to_numpy(0, (0, 3), 11).shape == (0, 3)

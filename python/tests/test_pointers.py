@@ -2,46 +2,31 @@
 """Questions about addresses, values in device memory, and registered host memory."""
 import ctypes
 import mmap
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 import acl
+from support import (
+    ALREADY_REGISTERED, BLOCK, COMPLETE, DDR_HUGE, DEVICE, GIB, HBM_HUGE, HOST, HOST_TO_DEVICE,
+    HUGE1G_ONLY, HUGE_ONLY, INVALID_HANDLE, INVALID_PARAM, MIB, NORMAL, NORMAL_ONLY, NOT_READY,
+    NOT_REGISTERED, NOT_SUPPORTED, NO_CONTEXT, RT_PARAM_INVALID, UNREGISTERED, made, on_bare_thread,
+    prop, read, write,
+)
 
-PAGE, MIB, GIB = 4096, 1 << 20, 1 << 30
-HUGE_ONLY, NORMAL_ONLY, HUGE1G_ONLY = 1, 2, 6
-HBM, HBM_HUGE, DDR_HUGE, NORMAL = 1, 4, 2, 12
-HOST, DEVICE, UNREGISTERED = 0, 1, 2
+PAGE = 4096
 GEQ, EQ, AND, NOR = range(4)
-HOST_TO_DEVICE, DEVICE_TO_HOST = 1, 2
-COMPLETE, NOT_READY = 0, 1
 MAPPED, IO_MEMORY, READ_ONLY = 0, 4, 8
 V2_MAPPED, V2_PINNED = 0x2, 0x10000000
 
-INVALID_PARAM = 100000
-RT_PARAM_INVALID = 107000
-NO_CONTEXT = 107002
-INVALID_HANDLE = 107017
-NOT_SUPPORTED = 207000
-ALREADY_REGISTERED = 507910
-NOT_REGISTERED = 507911
-
-
-@pytest.fixture(autouse=True)
-def nothing_is_left(device):
-    before = acl.rt.get_mem_info(HBM)
-    yield
-    assert acl.rt.get_mem_info(HBM) == before
+pytestmark = pytest.mark.usefixtures("nothing_is_left")
 
 
 @pytest.fixture
 def cell():
     """Device memory for values, all zero."""
-    address, ret = acl.rt.malloc(PAGE, NORMAL_ONLY)
-    assert ret == 0
-    assert acl.rt.memset(address, PAGE, 0, PAGE) == 0
-    yield address
-    assert acl.rt.free(address) == 0
+    with made(acl.rt.malloc, acl.rt.free, PAGE, NORMAL_ONLY) as address:
+        assert acl.rt.memset(address, PAGE, 0, PAGE) == 0
+        yield address
 
 
 @pytest.fixture
@@ -55,20 +40,11 @@ def pages():
 
 
 def read_value(address):
-    data = bytes(8)
-    assert acl.rt.memcpy(acl.util.bytes_to_ptr(data), 8, address, 8, DEVICE_TO_HOST) == 0
-    return int.from_bytes(data, "little")
+    return int.from_bytes(read(address, 8), "little")
 
 
 def write_value(address, value):
-    data = value.to_bytes(8, "little")
-    assert acl.rt.memcpy(address, 8, acl.util.bytes_to_ptr(data), 8, HOST_TO_DEVICE) == 0
-
-
-def in_new_thread(call, *arguments):
-    """A new thread has no context."""
-    with ThreadPoolExecutor(max_workers=1) as pool:
-        return pool.submit(call, *arguments).result()
+    write(address, value.to_bytes(8, "little"))
 
 
 def attributes(kind, number, page_size):
@@ -91,7 +67,7 @@ def test_device_memory_names_its_pages(policy, page_size):
     expected = attributes(DEVICE, 0, page_size)
     for place in (address, address + 1, address + 3 * PAGE - 1):
         assert acl.rt.pointer_get_attributes(place) == (expected, 0)
-    assert in_new_thread(acl.rt.pointer_get_attributes, address) == (expected, 0)
+    assert on_bare_thread(acl.rt.pointer_get_attributes, address) == (expected, 0)
     assert acl.rt.free(address) == 0
     assert location(address)[0] == UNREGISTERED
 
@@ -130,13 +106,11 @@ def test_nothing_has_no_attributes():
     [(DEVICE, HBM_HUGE, 2 * MIB), (DEVICE, NORMAL, PAGE), (HOST, DDR_HUGE, 2 * MIB)],
 )
 def test_mapping_answers_as_its_block(kind, attribute, page_size):
-    where = {"id": 0, "type": kind}
-    wanted = {"handleType": 0, "allocationType": 0, "memAttr": attribute, "location": where}
-    handle, ret = acl.rt.malloc_physical(2 * MIB, wanted, 0)
+    handle, ret = acl.rt.malloc_physical(BLOCK, prop(attribute, kind), 0)
     assert ret == 0
-    place, ret = acl.rt.reserve_mem_address(4 * MIB, 0, 0, 0)
+    place, ret = acl.rt.reserve_mem_address(2 * BLOCK, 0, 0, 0)
     assert ret == 0
-    assert acl.rt.map_mem(place, 2 * MIB, 0, handle, 0) == 0
+    assert acl.rt.map_mem(place, BLOCK, 0, handle, 0) == 0
     expected = attributes(kind, 0, page_size)
     assert acl.rt.pointer_get_attributes(place + 12345) == (expected, 0)
     assert acl.rt.unmap_mem(place) == 0
@@ -202,7 +176,7 @@ def test_wrong_arguments_of_values(stream, cell, pages, call, flag):
     assert call(cell + 4, 1, 0, stream) == RT_PARAM_INVALID
     assert call(pages, 1, 0, stream) == RT_PARAM_INVALID
     assert call(cell, 1, 0, 12345) == INVALID_HANDLE
-    assert in_new_thread(call, cell, 1, 0, 0) == NO_CONTEXT
+    assert on_bare_thread(call, cell, 1, 0, 0) == NO_CONTEXT
     with pytest.raises(OverflowError):
         call(cell, 1, 1 << 32, stream)
     with pytest.raises(TypeError):
@@ -263,7 +237,7 @@ def test_wrong_registration_is_refused(pages, offset, size, kind, code):
 
 
 def test_registration_needs_a_context(pages):
-    assert in_new_thread(acl.rt.host_register, pages, MIB, MAPPED) == (0, NO_CONTEXT)
+    assert on_bare_thread(acl.rt.host_register, pages, MIB, MAPPED) == (0, NO_CONTEXT)
 
 
 @pytest.mark.parametrize("flag", [V2_MAPPED, V2_MAPPED | V2_PINNED])

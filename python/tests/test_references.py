@@ -11,6 +11,9 @@ import tracemalloc
 import pytest
 
 import acl
+from support import (
+    BLOCK, HBM, HOST_TO_DEVICE, HUGE_FIRST, MODULE_ID, UNKNOWN_ATTRIBUTE, configuration, prop,
+)
 
 CALLS = 20000
 SLOW_CALLS = 4000
@@ -18,20 +21,13 @@ SLACK_REFERENCES = 100
 SLACK_OBJECTS = 100
 SLACK_BYTES = 64 << 10
 
-BLOCK = 2 << 20
-HBM, HBM_HUGE = 1, 4
-HUGE_FIRST = 0
-HOST_TO_DEVICE = 1
-
-LOCATION = {"id": 0, "type": 1}
-PROP = {
-    "handleType": 0, "allocationType": 0, "memAttr": HBM_HUGE, "location": LOCATION, "reserve": 0,
-}
-CFG = {"attrs": [{"attr": 1, "value": {"moduleId": 33}}], "numAttrs": 1}
-BROKEN_PROP = {"handleType": 0, "allocationType": 0, "location": LOCATION}
+PROP = prop()
+LOCATION = PROP["location"]
+CFG = configuration((MODULE_ID, {"moduleId": 33}))
+BROKEN_PROP = {key: PROP[key] for key in ("handleType", "allocationType", "location")}
 BROKEN_LOCATION = dict(PROP, location={"id": 0})
 BROKEN_CFG = {"attrs": [{"attr": 1}], "numAttrs": 1}
-STRANGE_CFG = {"attrs": [{"attr": 77, "value": 1}], "numAttrs": 1}
+STRANGE_CFG = configuration((UNKNOWN_ATTRIBUTE, 1))
 PIDS = [100001, 100002]
 MIXED_PIDS = [100001, "100002"]
 HUGE_PID = [1 << 40]

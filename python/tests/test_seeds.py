@@ -5,34 +5,12 @@ import ctypes
 import pytest
 
 import acl
+from support import (
+    BLOCK, DEVICE_TO_DEVICE, DEVICE_TO_HOST, GIB, HBM_HUGE, HBM_NORMAL, INVALID_PARAM, MIB, NORMAL,
+    NOT_READY, NOT_SUPPORTED, RT_PARAM_INVALID, free_bytes, made, prop, read, write,
+)
 
-MIB, GIB = 1 << 20, 1 << 30
-BLOCK = 2 * MIB
-HBM = 1
-HBM_HUGE, HBM_NORMAL, NORMAL = 4, 5, 12
 COMMON_PAGE, HUGE_PAGE = 0, 1
-DEVICE = 1
-HOST_TO_DEVICE, DEVICE_TO_HOST, DEVICE_TO_DEVICE = 1, 2, 3
-
-INVALID_PARAM = 100000
-RT_PARAM_INVALID = 107000
-NOT_SUPPORTED = 207000
-
-
-def prop(attribute, number=0):
-    return {
-        "handleType": 0,
-        "allocationType": 0,
-        "memAttr": attribute,
-        "location": {"id": number, "type": DEVICE},
-        "reserve": 0,
-    }
-
-
-def free_bytes():
-    free, _, ret = acl.rt.get_mem_info(HBM)
-    assert ret == 0
-    return free
 
 
 def align_up(length, step):
@@ -43,7 +21,7 @@ def mapped_block(attribute, number, flags):
     """Steps 1 to 3 of the page: the address and the handle."""
     address, ret = acl.rt.reserve_mem_address(BLOCK, 0, 0, flags)
     assert ret == 0
-    handle, ret = acl.rt.malloc_physical(BLOCK, prop(attribute, number), 0)
+    handle, ret = acl.rt.malloc_physical(BLOCK, prop(attribute, number=number), 0)
     assert ret == 0
     assert acl.rt.map_mem(address, BLOCK, 0, handle, 0) == 0
     return address, handle
@@ -83,11 +61,8 @@ def test_seven_steps(device, flags, attribute):
 
     # 4. Work: the addresses are consecutive, so one copy covers both pieces.
     data = bytes(range(256)) * (2 * BLOCK // 256)
-    back = bytes(2 * BLOCK)
-    source, target = acl.util.bytes_to_ptr(data), acl.util.bytes_to_ptr(back)
-    assert acl.rt.memcpy(address, 2 * BLOCK, source, 2 * BLOCK, HOST_TO_DEVICE) == 0
-    assert acl.rt.memcpy(target, 2 * BLOCK, address, 2 * BLOCK, DEVICE_TO_HOST) == 0
-    assert back == data
+    write(address, data)
+    assert read(address, 2 * BLOCK) == data
 
     # 5. Unmap, 6. free the physical memory, 7. release the addresses.
     for number in range(2):
@@ -199,9 +174,7 @@ def test_two_devices_of_one_process_copy_by_stream_only(stream):
     assert acl.rt.memcpy(far, BLOCK, near, BLOCK, DEVICE_TO_DEVICE) == NOT_SUPPORTED
     assert acl.rt.memcpy_async(far, BLOCK, near, BLOCK, DEVICE_TO_DEVICE, stream) == 0
     assert acl.rt.synchronize_stream(stream) == 0
-    back = bytes(BLOCK)
-    assert acl.rt.memcpy(acl.util.bytes_to_ptr(back), BLOCK, far, BLOCK, DEVICE_TO_HOST) == 0
-    assert back == b"\x42" * BLOCK
+    assert read(far, BLOCK) == b"\x42" * BLOCK
 
     give_back(near, near_handle)
     give_back(far, far_handle)
@@ -211,10 +184,8 @@ def test_two_devices_of_one_process_copy_by_stream_only(stream):
 @pytest.fixture
 def host_block(device):
     """1 MiB from malloc_host, as the second page gives and frees it."""
-    address, ret = acl.rt.malloc_host(MIB)
-    assert ret == 0
-    yield address
-    assert acl.rt.free_host(address) == 0
+    with made(acl.rt.malloc_host, acl.rt.free_host, MIB) as address:
+        yield address
 
 
 def test_program_on_the_host_gets_host_memory(host_block):
@@ -240,21 +211,16 @@ def test_memset_initialises_the_memory(host_block):
     assert ctypes.string_at(host_block, MIB) == bytes(MIB)
 
 
-def test_allocation_waits_for_no_stream(stream):
+def test_allocation_waits_for_no_stream(stream, gate):
     """While a stream is held, memory comes and goes."""
-    flag, ret = acl.rt.malloc(64, 0)
-    assert ret == 0
-    assert acl.rt.memset(flag, 64, 0, 64) == 0
-    assert acl.rt.value_wait(flag, 0x0101010101010101, 1, stream) == 0
     for size in (64, MIB):
         address, ret = acl.rt.malloc_host(size)
         assert ret == 0
         assert acl.rt.free_host(address) == 0
     assert acl.rt.malloc_host(0) == (0, INVALID_PARAM)
-    assert acl.rt.stream_query(stream) == (1, 0)
-    assert acl.rt.memset(flag, 64, 1, 8) == 0
+    assert acl.rt.stream_query(stream) == (NOT_READY, 0)
+    gate.open()
     assert acl.rt.synchronize_stream(stream) == 0
-    assert acl.rt.free(flag) == 0
 
 
 def test_host_memory_is_freed_by_free_host(device):

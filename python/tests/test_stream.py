@@ -1,71 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """acl.rt: streams, waiting for them, ending them, their attributes."""
-import threading
-from concurrent.futures import ThreadPoolExecutor
-
 import pytest
 
 import acl
+from support import (
+    COMPLETE, DEVICE_FAULT, INVALID_HANDLE, INVALID_PARAM, LONG, NORMAL_ONLY, NOT_READY,
+    NOT_SUPPORTED, NO_CONTEXT, OTHER_CONTEXT, RT_PARAM_INVALID, STREAM_ABORTED, STREAM_SYNC_TIMEOUT,
+    Gate, made, on_bare_thread, opened_by_another_thread, read, refused_with, wait_ended_by,
+)
 
-INVALID_PARAM = 100000
-PARAM_INVALID = 107000
-NO_CONTEXT = 107002
-OTHER_CONTEXT = 107003
-INVALID_HANDLE = 107017
-ABORTED = 107023
-UNSUPPORTED = 207000
-DEVICE_FAULT = 507013
-SYNC_TIMEOUT = 507046
-COMPLETE, NOT_READY = 0, 1
 FAILURE_MODE, OVERFLOW_CHECK, CUSTOM_TAG, PRIORITY = 1, 2, 3, 5
-LONG = 60000
 SIZE = 64
-
-
-def on_bare_thread(call, *arguments):
-    """What the call answers in a thread that has no context."""
-    with ThreadPoolExecutor(1) as threads:
-        return threads.submit(call, *arguments).result()
-
-
-class Gate:
-    """Holds a stream by an event that is recorded, on the default stream, to open the gate."""
-
-    def __init__(self, stream):
-        self.event, ret = acl.rt.create_event_with_flag(1)
-        assert ret == 0
-        assert acl.rt.stream_wait_event(stream, self.event) == 0
-
-    def open(self):
-        assert acl.rt.record_event(self.event, 0) == 0
-
-    def close(self):
-        assert acl.rt.destroy_event(self.event) == 0
-
-
-@pytest.fixture
-def gate(stream):
-    gate = Gate(stream)
-    yield gate
-    gate.open()
-    acl.rt.synchronize_stream_with_timeout(stream, LONG)
-    gate.close()
 
 
 @pytest.fixture
 def memory(device):
     """Device memory of SIZE zeros."""
-    address, ret = acl.rt.malloc(SIZE, 2)
-    assert ret == 0
-    assert acl.rt.memset(address, SIZE, 0, SIZE) == 0
-    yield address
-    assert acl.rt.free(address) == 0
-
-
-def content(address):
-    copy = bytes(SIZE)
-    assert acl.rt.memcpy(acl.util.bytes_to_ptr(copy), SIZE, address, SIZE, 2) == 0
-    return copy
+    with made(acl.rt.malloc, acl.rt.free, SIZE, NORMAL_ONLY) as address:
+        assert acl.rt.memset(address, SIZE, 0, SIZE) == 0
+        yield address
 
 
 def queue_set(address, value, stream):
@@ -87,10 +40,6 @@ CALLS_ON_A_STREAM = [
     lambda stream: acl.rt.set_stream_overflow_switch(stream, 1),
     lambda stream: acl.rt.get_stream_overflow_switch(stream),
 ]
-
-
-def refused_with(code, answer):
-    return answer in (code, (0, code), ({}, code))
 
 
 # ---- Creation ----
@@ -121,13 +70,13 @@ def test_fast_flags_are_accepted(device, memory, flag):
     assert ret == 0
     queue_set(memory, 5, stream)
     assert acl.rt.synchronize_stream(stream) == 0
-    assert content(memory) == b"\x05" * SIZE
+    assert read(memory, SIZE) == b"\x05" * SIZE
     assert acl.rt.destroy_stream(stream) == 0
 
 
 def test_flags_that_exclude_each_other_are_refused(device):
     before = acl.rt.get_stream_available_num()
-    assert acl.rt.create_stream_with_config(0, 0x21) == (0, PARAM_INVALID)
+    assert acl.rt.create_stream_with_config(0, 0x21) == (0, RT_PARAM_INVALID)
     assert acl.rt.get_stream_available_num() == before
 
 
@@ -161,13 +110,13 @@ def test_ids_tell_streams_apart(device, stream):
 def test_a_destroyed_stream_is_refused(device, call):
     stream = acl.rt.create_stream()[0]
     assert acl.rt.destroy_stream(stream) == 0
-    assert refused_with(INVALID_HANDLE, call(stream))
+    assert refused_with(INVALID_HANDLE, call(stream), empty=(0, {}))
 
 
 @pytest.mark.parametrize("call", CALLS_ON_A_STREAM)
 @pytest.mark.parametrize("invented", [1, 0xDEAD0000, 2**64 - 1])
 def test_an_invented_stream_is_refused(device, call, invented):
-    assert refused_with(INVALID_HANDLE, call(invented))
+    assert refused_with(INVALID_HANDLE, call(invented), empty=(0, {}))
 
 
 def test_a_stream_of_another_context_is_refused(device, stream):
@@ -194,13 +143,13 @@ def test_synchronizing_returns_when_the_tasks_are_done(stream, memory):
     queue_set(memory, 1, stream)
     queue_set(memory, 2, stream)
     assert acl.rt.synchronize_stream(stream) == 0
-    assert content(memory) == b"\x02" * SIZE
+    assert read(memory, SIZE) == b"\x02" * SIZE
 
 
 def test_stream_0_is_the_default_stream(device, memory):
     queue_set(memory, 3, 0)
     assert acl.rt.synchronize_stream(0) == 0
-    assert content(memory) == b"\x03" * SIZE
+    assert read(memory, SIZE) == b"\x03" * SIZE
     assert acl.rt.synchronize_stream_with_timeout(0, LONG) == 0
     assert acl.rt.stream_query(0) == (COMPLETE, 0)
 
@@ -214,17 +163,17 @@ def test_the_status_says_whether_something_is_pending(stream, gate):
 
 def test_when_the_time_is_over_the_tasks_stay_queued(stream, gate, memory):
     queue_set(memory, 4, stream)
-    assert acl.rt.synchronize_stream_with_timeout(stream, 1) == SYNC_TIMEOUT
-    assert content(memory) == bytes(SIZE)
+    assert acl.rt.synchronize_stream_with_timeout(stream, 1) == STREAM_SYNC_TIMEOUT
+    assert read(memory, SIZE) == bytes(SIZE)
     gate.open()
     assert acl.rt.synchronize_stream_with_timeout(stream, LONG) == 0
-    assert content(memory) == b"\x04" * SIZE
+    assert read(memory, SIZE) == b"\x04" * SIZE
     assert acl.rt.synchronize_stream_with_timeout(stream, -1) == 0
 
 
 @pytest.mark.parametrize("timeout", [0, -2, -(2**31)])
 def test_bad_limits_are_refused(stream, timeout):
-    assert acl.rt.synchronize_stream_with_timeout(stream, timeout) == PARAM_INVALID
+    assert acl.rt.synchronize_stream_with_timeout(stream, timeout) == RT_PARAM_INVALID
 
 
 @pytest.mark.parametrize(
@@ -236,27 +185,15 @@ def test_bad_limits_are_refused(stream, timeout):
     ],
 )
 def test_other_threads_run_while_one_waits(stream, gate, wait):
-    context = acl.rt.get_context()[0]
-    about_to_wait = threading.Event()
-
-    def open_gate():
-        assert about_to_wait.wait(LONG / 1000)
-        assert acl.rt.set_context(context) == 0
-        gate.open()
-
-    # If the wait kept the interpreter to itself, nobody could open the gate.
-    with ThreadPoolExecutor(1) as threads:
-        opening = threads.submit(open_gate)
-        about_to_wait.set()
+    with opened_by_another_thread(gate):
         assert wait(stream) == 0
-        opening.result()
 
 
 # ---- Failing tasks ----
 
 
 def test_a_task_whose_memory_is_gone_fails_on_its_stream(stream, gate, memory):
-    doomed, ret = acl.rt.malloc(SIZE, 2)
+    doomed, ret = acl.rt.malloc(SIZE, NORMAL_ONLY)
     assert ret == 0
     queue_set(doomed, 1, stream)
     queue_set(memory, 2, stream)
@@ -264,7 +201,7 @@ def test_a_task_whose_memory_is_gone_fails_on_its_stream(stream, gate, memory):
     gate.open()
     assert acl.rt.synchronize_stream(stream) == DEVICE_FAULT
     assert acl.rt.synchronize_stream(stream) == 0
-    assert content(memory) == b"\x02" * SIZE
+    assert read(memory, SIZE) == b"\x02" * SIZE
 
 
 # ---- Ending ----
@@ -274,49 +211,31 @@ def test_destroying_waits_for_the_tasks(device, memory):
     stream = acl.rt.create_stream()[0]
     queue_set(memory, 6, stream)
     assert acl.rt.destroy_stream(stream) == 0
-    assert content(memory) == b"\x06" * SIZE
+    assert read(memory, SIZE) == b"\x06" * SIZE
 
 
 def test_force_drops_what_has_not_begun(device, memory):
     stream = acl.rt.create_stream()[0]
-    gate = Gate(stream)
-    queue_set(memory, 7, stream)
-    assert acl.rt.destroy_stream_force(stream) == 0
-    gate.open()
-    assert acl.rt.synchronize_device() == 0
-    assert content(memory) == bytes(SIZE)
-    gate.close()
+    with Gate(stream) as gate:
+        queue_set(memory, 7, stream)
+        assert acl.rt.destroy_stream_force(stream) == 0
+        gate.open()
+        assert acl.rt.synchronize_device() == 0
+        assert read(memory, SIZE) == bytes(SIZE)
 
 
 def test_abort_drops_the_tasks_and_the_stream_goes_on(stream, gate, memory):
     queue_set(memory, 8, stream)
     assert acl.rt.stream_abort(stream) == 0
     assert acl.rt.stream_query(stream) == (COMPLETE, 0)
-    assert content(memory) == bytes(SIZE)
+    assert read(memory, SIZE) == bytes(SIZE)
     queue_set(memory, 9, stream)
     assert acl.rt.synchronize_stream(stream) == 0
-    assert content(memory) == b"\x09" * SIZE
+    assert read(memory, SIZE) == b"\x09" * SIZE
 
 
 def test_a_waiting_thread_learns_of_the_abort(stream):
-    context = acl.rt.get_context()[0]
-
-    def wait():
-        assert acl.rt.set_context(context) == 0
-        return acl.rt.synchronize_stream(stream)
-
-    # An abort that comes before the wait meets nothing; then all of it again.
-    for _ in range(1000):
-        gate = Gate(stream)
-        with ThreadPoolExecutor(1) as threads:
-            waiting = threads.submit(wait)
-            acl.rt.synchronize_stream_with_timeout(stream, 1)
-            assert acl.rt.stream_abort(stream) == 0
-            answer = waiting.result()
-        gate.close()
-        if answer != 0:
-            break
-    assert answer == ABORTED
+    assert wait_ended_by(lambda: acl.rt.stream_abort(stream), stream) == STREAM_ABORTED
 
 
 # ---- Attributes ----
@@ -348,18 +267,18 @@ def test_only_the_member_of_the_attribute_counts(stream):
 @pytest.mark.parametrize("attribute", [0, 6, 99, -1])
 def test_unknown_attributes_are_refused(stream, attribute):
     value = {"failureMode": 0, "userCustomTag": 1, "reserve": 0}
-    assert acl.rt.set_stream_attribute(stream, attribute, value) == PARAM_INVALID
-    assert acl.rt.get_stream_attribute(stream, attribute) == ({}, PARAM_INVALID)
+    assert acl.rt.set_stream_attribute(stream, attribute, value) == RT_PARAM_INVALID
+    assert acl.rt.get_stream_attribute(stream, attribute) == ({}, RT_PARAM_INVALID)
 
 
 def test_the_failure_mode_is_chosen_once(device):
     context = acl.rt.create_context(0)[0]
     stream = acl.rt.create_stream()[0]
     for bad_mode in (2, 2**32, 2**64 - 1):
-        assert acl.rt.set_stream_failure_mode(stream, bad_mode) == PARAM_INVALID
+        assert acl.rt.set_stream_failure_mode(stream, bad_mode) == RT_PARAM_INVALID
     assert acl.rt.get_stream_attribute(stream, FAILURE_MODE) == ({"failureMode": 0}, 0)
     assert acl.rt.set_stream_failure_mode(stream, 1) == 0
-    assert acl.rt.set_stream_failure_mode(stream, 0) == UNSUPPORTED
+    assert acl.rt.set_stream_failure_mode(stream, 0) == NOT_SUPPORTED
     assert acl.rt.get_stream_attribute(stream, FAILURE_MODE) == ({"failureMode": 1}, 0)
     assert acl.rt.destroy_context(context) == 0
 

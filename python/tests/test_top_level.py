@@ -6,10 +6,7 @@ import threading
 import pytest
 
 import acl
-
-INVALID_PARAM = 100000
-INVALID_FILE = 100003
-INVALID_DEVICE = 107001
+from support import INVALID_DEVICE, INVALID_FILE, INVALID_PARAM
 
 
 def write_configuration(directory, **content):
@@ -328,3 +325,28 @@ def test_no_data_buffer_is_no_crash():
     assert acl.get_data_buffer_addr(0) == 0
     assert acl.get_data_buffer_size(0) == 0
     assert acl.get_data_buffer_size_v2(0) == 0
+
+
+def test_a_log_line_may_be_read_by_a_thread_of_the_program(fresh):
+    # More than a pipe holds: the reader needs the GIL while the line is written.
+    printed = fresh(
+        """
+        import os, threading
+        import acl
+        reading, writing = os.pipe()
+        os.dup2(writing, 2)
+        os.close(writing)
+        seen = []
+
+        def read():
+            while sum(seen) < 300000:
+                seen.append(len(os.read(reading, 65536)))
+
+        thread = threading.Thread(target=read)
+        thread.start()
+        acl.app_log(3, "x" * 300000)
+        thread.join()
+        print(sum(seen) > 300000)
+        """
+    )
+    assert printed.split() == ["True"]

@@ -6,20 +6,17 @@ import mmap
 import pytest
 
 import acl
+from support import DEVICE_TO_HOST, HOST_TO_DEVICE, HUGE_FIRST, made
 
 SIZE = 4096
-HUGE_FIRST = 0
-HOST_TO_DEVICE, DEVICE_TO_HOST = 1, 2
 
 
 @pytest.fixture
 def block(device):
     """Device memory filled with 0x77."""
-    address, ret = acl.rt.malloc(SIZE, HUGE_FIRST)
-    assert ret == 0
-    assert acl.rt.memset(address, SIZE, 0x77, SIZE) == 0
-    yield address
-    assert acl.rt.free(address) == 0
+    with made(acl.rt.malloc, acl.rt.free, SIZE, HUGE_FIRST) as address:
+        assert acl.rt.memset(address, SIZE, 0x77, SIZE) == 0
+        yield address
 
 
 @pytest.fixture

@@ -5,83 +5,26 @@ import ctypes
 import pytest
 
 import acl
+from support import (
+    BLOCK, DDR_HUGE, GIB, HBM, HBM_HUGE, HBM_HUGE1G, HBM_NORMAL, HOST, HUGE, HUGE1G, INVALID_DEVICE,
+    INVALID_PARAM, MANAGED, MIB, NORMAL, NOT_SUPPORTED, OUT_OF_MEMORY, P2P_HUGE, P2P_NORMAL,
+    RT_PARAM_INVALID, UNREGISTERED, free_bytes, made, prop, prop_without, read, write,
+)
 
-MIB, GIB, TIB = 1 << 20, 1 << 30, 1 << 40
-BLOCK = 2 * MIB
-HBM = 1
-DDR_HUGE, HBM_HUGE, HBM_NORMAL, HBM_HUGE1G, NORMAL, HUGE, HUGE1G, P2P_NORMAL, P2P_HUGE = (
-    2, 4, 5, 10, 12, 13, 14, 15, 16)
-HOST, DEVICE, UNREGISTERED, MANAGED = 0, 1, 2, 3
+TIB = 1 << 40
 MINIMUM, RECOMMENDED = 0, 1
-HOST_TO_DEVICE, DEVICE_TO_HOST = 1, 2
 WINDOW = 16 * TIB
 
-INVALID_PARAM = 100000
-RT_PARAM_INVALID = 107000
-INVALID_DEVICE = 107001
-NOT_SUPPORTED = 207000
-OUT_OF_MEMORY = 207001
-
-
-def prop(attribute=HBM_HUGE, kind=DEVICE, number=0, **changes):
-    wanted = {
-        "handleType": 0,
-        "allocationType": 0,
-        "memAttr": attribute,
-        "location": {"id": number, "type": kind},
-        "reserve": 0,
-    }
-    wanted.update(changes)
-    return wanted
-
-
-def without(key):
-    wanted = prop()
-    del wanted[key]
-    return wanted
-
-
-def free_bytes():
-    free, _, ret = acl.rt.get_mem_info(HBM)
-    assert ret == 0
-    return free
-
-
-@pytest.fixture(autouse=True)
-def nothing_is_left(device):
-    """Every test gives back what it took, and a refused call takes nothing."""
-    before = free_bytes()
-    yield
-    assert free_bytes() == before
-
-
-@pytest.fixture
-def handle():
-    """2 MiB of physical memory on device 0."""
-    value, ret = acl.rt.malloc_physical(BLOCK, prop(), 0)
-    assert ret == 0
-    yield value
-    assert acl.rt.free_physical(value) == 0
+pytestmark = pytest.mark.usefixtures("nothing_is_left")
 
 
 @pytest.fixture
 def place():
     """A reservation of 64 MiB."""
-    address, ret = acl.rt.reserve_mem_address(32 * BLOCK, 0, 0, 0)
-    assert ret == 0
-    yield address
-    assert acl.rt.release_mem_address(address) == 0
-
-
-def write(address, data):
-    source = acl.util.bytes_to_ptr(data)
-    assert acl.rt.memcpy(address, len(data), source, len(data), HOST_TO_DEVICE) == 0
-
-
-def read(address, size):
-    data = bytes(size)
-    assert acl.rt.memcpy(acl.util.bytes_to_ptr(data), size, address, size, DEVICE_TO_HOST) == 0
-    return data
+    with made(
+        acl.rt.reserve_mem_address, acl.rt.release_mem_address, 32 * BLOCK, 0, 0, 0
+    ) as address:
+        yield address
 
 
 @pytest.mark.parametrize("size", [1, 512, BLOCK, 3 * BLOCK + 1, GIB, 72 * GIB, 32 * TIB])
@@ -192,10 +135,10 @@ def test_wrong_physical_memory_is_refused(size, wanted, flags, code):
 @pytest.mark.parametrize(
     "wanted, error",
     [
-        (without("handleType"), KeyError),
-        (without("allocationType"), KeyError),
-        (without("memAttr"), KeyError),
-        (without("location"), KeyError),
+        (prop_without("handleType"), KeyError),
+        (prop_without("allocationType"), KeyError),
+        (prop_without("memAttr"), KeyError),
+        (prop_without("location"), KeyError),
         (prop(location={"id": 0}), KeyError),
         (prop(location={"type": 1}), KeyError),
         (None, TypeError),
@@ -212,7 +155,7 @@ def test_malformed_properties_raise(wanted, error):
         acl.rt.mem_get_allocation_granularity(wanted, MINIMUM)
 
 
-@pytest.mark.parametrize("wanted", [without("reserve"), prop(remark="ignored")])
+@pytest.mark.parametrize("wanted", [prop_without("reserve"), prop(remark="ignored")])
 def test_properties_are_only_read_and_may_have_other_keys(wanted):
     copy = dict(wanted, location=dict(wanted["location"]))
     handle, ret = acl.rt.malloc_physical(BLOCK, wanted, 0)

@@ -108,3 +108,16 @@ def test_the_installed_tree_uses_the_library_beside_it(tmp_path):
     directory.mkdir(mode=0o700)
     _, library, _ = run(tmp_path / "python", USE, directory).splitlines()
     assert pathlib.Path(library) == tmp_path / "lib64" / "libascendcl.so"
+
+
+def test_pytest_finds_the_plugin_in_the_installed_tree_and_pip_no_package_of_that_name(tmp_path):
+    make(tmp_path, "--unpacked")
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--markers"],
+        stdout=subprocess.PIPE, universal_newlines=True, cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+    )
+    assert "@pytest.mark.npu" in done.stdout
+    found = run(tmp_path, "from importlib.metadata import distributions as d\n"
+                          "print('understudy' in [one.metadata['name'] for one in d()])", tmp_path)
+    assert found.strip() == "False"

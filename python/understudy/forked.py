@@ -54,6 +54,7 @@ def run_in_child(
             _be_child(item, run, result_file, crash_file)
         end = _wait(child)
         result_file.seek(0)
+        # Written at the very end, so one that is there is whole.
         if end == "exit code 0" and os.fstat(result_file.fileno()).st_size > 0:
             reports = _accept(item, pickle.load(result_file))
         else:
@@ -128,8 +129,11 @@ def _be_child(
         crash_file.write(traceback.format_exc().encode())
         crash_file.flush()
     finally:
-        _flush(item.config)
-        os._exit(code)  # without the exit handlers, which are the parent's
+        # Whatever a test did to the streams: no child goes on as a second pytest.
+        try:
+            _flush(item.config)
+        finally:
+            os._exit(code)  # without the exit handlers, which are the parent's
 
 
 def _leave_to_parent(session: Any) -> None:
@@ -150,11 +154,20 @@ def _run(item: pytest.Item, run: Callable[[], Reports]) -> _Result:
             stop = error
     hook = item.config.hook
     return _Result(
-        [hook.pytest_report_to_serializable(config=item.config, report=one) for one in reports],
+        [_sendable(hook.pytest_report_to_serializable(config=item.config, report=one))
+         for one in reports],
         [(_portable(one), one.filename, one.lineno) for one in caught],
         stop,
         item.session.shouldstop,
     )
+
+
+def _sendable(report: Dict[str, Any]) -> Dict[str, Any]:
+    try:
+        pickle.dumps(report)
+    except Exception:  # a test may record any object as a property
+        report["user_properties"] = [(name, repr(it)) for name, it in report["user_properties"]]
+    return report
 
 
 def _portable(warning: warnings.WarningMessage) -> Warning:
@@ -173,6 +186,8 @@ def _wait(child: int) -> str:
     """Waits for the end of the child and says which it was."""
     try:
         _, status = os.waitpid(child, 0)
+    except ChildProcessError:  # the program ignores SIGCHLD, so how it ended is lost
+        return "exit code 0"
     except BaseException as error:
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
