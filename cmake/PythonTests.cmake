@@ -13,27 +13,17 @@ set(not_for_sanitizers test_wheel test_stubs test_other_pythons test_examples te
 set(for_threads test_callback test_threads test_interpreter_end test_event test_stream test_copy
   test_pointers test_util)
 
-# A sanitizer's runtime must come first in a program, and the interpreter knows nothing of it.
 if(US_SANITIZE MATCHES "address")
-  set(runtimes libasan.so libstdc++.so)
   list(APPEND python_environment PYTHONMALLOC=malloc
     ASAN_OPTIONS=halt_on_error=1:detect_leaks=0:allocator_may_return_null=1
     UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1)
-endif()
-if(US_SANITIZE MATCHES "thread")
-  set(runtimes libtsan.so)
+elseif(US_SANITIZE MATCHES "thread")
   # A program may end while threads that it started are at work.
   list(APPEND python_environment
     TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:atexit_sleep_ms=0:report_thread_leaks=0)
 endif()
-if(runtimes)
-  foreach(runtime ${runtimes})
-    execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=${runtime}
-      OUTPUT_VARIABLE file OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
-    string(APPEND preload "${file} ")
-  endforeach()
-  list(APPEND python_environment "LD_PRELOAD=${preload}")
-endif()
+us_preload_sanitizer(preload)  # the interpreter knows nothing of it
+list(APPEND python_environment ${preload})
 
 file(GLOB python_tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/python/tests/test_*.py)
 foreach(file ${python_tests})
