@@ -4,6 +4,7 @@
 // 1 024 files? Each repetition is a process of its own, for the growth of its memory.
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 
@@ -68,8 +69,10 @@ std::vector<double> map_many(size_t count) {
 int main(int argc, char** argv) {
   const Report report("many_blocks", argc, argv);
   const size_t count = report.full_or_smoke<size_t>(32768, 512);
-  constexpr rlimit kFiles{1024, 1024};
-  require(setrlimit(RLIMIT_NOFILE, &kFiles) == 0, "setrlimit");
+  rlimit files{};
+  require(getrlimit(RLIMIT_NOFILE, &files) == 0, "getrlimit");
+  files.rlim_cur = files.rlim_max = std::min<rlim_t>(files.rlim_max, 1024);
+  require(setrlimit(RLIMIT_NOFILE, &files) == 0, "setrlimit");
   setenv("UNDERSTUDY_MEMORY", "80G", 1);
 
   const std::vector<double> figures =

@@ -14,31 +14,38 @@ NAME = re.compile(r"python3(\.(8|9|\d\d))?(-dbg|d)?$")
 
 def folders():
     yield from filter(None, os.environ.get("PATH", "").split(":"))
-    versions = pathlib.Path(os.environ.get("PYENV_ROOT", pathlib.Path.home() / ".pyenv"))
-    yield from map(str, sorted(versions.glob("versions/3.*/bin")))
+    pyenv = os.path.join(os.environ.get("PYENV_ROOT", os.path.expanduser("~/.pyenv")), "versions")
+    yield from (os.path.join(pyenv, version, "bin") for version in names_in(pyenv))
+
+
+def names_in(folder):
+    """Nothing if there is no such folder, or it is not for us."""
+    try:
+        return sorted(os.listdir(folder))
+    except OSError:
+        return []
 
 
 def ask(python, source):
-    done = subprocess.run([python, "-c", source], stdout=subprocess.PIPE,
-                          stderr=subprocess.DEVNULL, universal_newlines=True)
-    return done.stdout.strip() if done.returncode == 0 else ""
+    """What the source prints, or nothing if it cannot be run."""
+    try:
+        return subprocess.check_output([python, "-c", source], stderr=subprocess.DEVNULL,
+                                       universal_newlines=True).strip()
+    except (OSError, subprocess.CalledProcessError):
+        return ""
 
 
 def interpreters():
     """{what it is: path} of all that can be found."""
     found = {}
     for folder in dict.fromkeys(folders()):
-        try:
-            names = sorted(os.listdir(folder))
-        except OSError:
-            continue
-        for name in filter(NAME.match, names):
+        for name in filter(NAME.match, names_in(folder)):
             path = os.path.join(folder, name)
             what = ask(path, "import sys, sysconfig; "
                              "debug = hasattr(sys, 'gettotalrefcount'); "
-                             "threaded = not sysconfig.get_config_var('Py_GIL_DISABLED'); "
+                             "has_gil = not sysconfig.get_config_var('Py_GIL_DISABLED'); "
                              "print(sys.implementation.name + '-' + sys.version.split()[0] "
-                             "+ '-debug' * debug if sys.version_info >= (3, 8) and threaded "
+                             "+ '-debug' * debug if sys.version_info >= (3, 8) and has_gil "
                              "else '')")
             if what.startswith("cpython"):
                 found.setdefault(what, path)
