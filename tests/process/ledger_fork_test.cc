@@ -18,6 +18,7 @@
 
 #include "process/ledger_objects.h"
 #include "rules/ipc_objects.h"
+#include "support/fork_safety.h"
 
 namespace understudy_test::ledger {
 namespace {
@@ -237,9 +238,7 @@ TEST(LedgerFork, AnIdleChildKeepsNothingOfADeadParents) {
 }
 
 TEST(LedgerFork, AChildSharesOnItsOwn) {
-#ifdef __SANITIZE_THREAD__
-  GTEST_SKIP() << "ThreadSanitizer ends a child that starts a thread if its parent had several";
-#endif
+  US_SKIP_UNLESS_THREADS_MAY_FORK();
   US_FRESH_PROCESS(US_SMALL_DEVICES);
   EXPECT_SUCCESS(aclrtSetDevice(0));
   ipc::Other importer(LedgerForkSharer);

@@ -20,6 +20,7 @@
 #include <thread>
 
 #include "rules/share_objects.h"
+#include "support/fork_safety.h"
 #include "support/server_directory.h"
 
 namespace understudy_test::share {
@@ -203,9 +204,7 @@ aclError import_in_child(uint64_t token) {
 }
 
 TEST_F(ShareAttack, SHARE_30_AChildOfAListedProcessIsNotListed) {
-#ifdef __SANITIZE_THREAD__
-  GTEST_SKIP() << "ThreadSanitizer ends a child that starts a thread if its parent had several";
-#endif
+  US_SKIP_UNLESS_THREADS_MAY_FORK();
   Remote listed;
   list(token(), {listed.id()});
   EXPECT_EQ(listed.import(token()), ACL_SUCCESS);
@@ -215,9 +214,7 @@ TEST_F(ShareAttack, SHARE_30_AChildOfAListedProcessIsNotListed) {
 }
 
 TEST_F(ShareAttack, SHARE_30_SHARE_32_AChildOfTheExporterIsAnotherProcess) {
-#ifdef __SANITIZE_THREAD__
-  GTEST_SKIP() << "ThreadSanitizer ends a child that starts a thread if its parent had several";
-#endif
+  US_SKIP_UNLESS_THREADS_MAY_FORK();
   list(token(), {own_id()});
   EXPECT_EQ(import_in_child(token()), ACL_ERROR_RT_NO_PERMISSION);
   const Block open_block;

@@ -8,9 +8,7 @@
 #include <cstring>
 
 #include "rules/stream_objects.h"
-
-// There where the library runs with AddressSanitizer, of which this program knows nothing else.
-extern "C" [[gnu::weak]] void __asan_init();
+#include "support/fork_safety.h"
 
 namespace understudy_test {
 namespace {
@@ -47,13 +45,7 @@ int use_streams_in_child(aclrtStream inherited_stream, aclrtEvent inherited_even
 }
 
 TEST(ForkStreams, AChildHasStreamsOfItsOwnAndTheParentsGoOn) {
-#ifdef __SANITIZE_THREAD__
-  GTEST_SKIP() << "ThreadSanitizer ends a child that starts a thread if its parent had several";
-#endif
-  if (&__asan_init != nullptr) {
-    GTEST_SKIP() << "AddressSanitizer's allocator may be locked for ever in a child whose parent "
-                    "had several threads";
-  }
+  US_SKIP_UNLESS_THREADS_MAY_FORK();
   US_FRESH_PROCESS({"UNDERSTUDY_PRODUCT", "a2"});
   ASSERT_SUCCESS(aclrtSetDevice(0));
   void* device = nullptr;
