@@ -9,6 +9,8 @@ set(python_environment
 set(not_for_sanitizers test_wheel test_stubs test_other_pythons test_examples test_server
   test_plugin_settings test_plugin_leaks test_plugin_child test_plugin_features
   test_plugin_in_process test_references)
+# The allocator of a sanitizer may be locked for ever in a child whose parent had threads.
+list(APPEND not_for_sanitizers test_fork)
 # Where threads of the runtime and of Python meet.
 set(for_threads test_callback test_threads test_interpreter_end test_event test_stream test_copy
   test_pointers test_util)

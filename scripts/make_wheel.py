@@ -7,9 +7,9 @@ Usage: make_wheel.py --version VERSION --module acl.abi3.so --library libascendc
                      [--strip PROGRAM] [--unpacked]
 
 A wheel is a zip file with a list of its contents; nothing is needed to make one, and equal contents
-make equal files. SOURCES has the package understudy and the stubs. With --strip nothing in the wheel
-has debug information, which is most of the library. With --unpacked the folder gets what the wheel
-would install, but for the library, which has a place of its own in the installed tree.
+make equal files. SOURCES has the package understudy and the stubs. With --strip nothing in the
+wheel has debug information, which is most of the library. With --unpacked the folder gets what the
+wheel would install, but for the library, which has a place of its own in the installed tree.
 """
 
 import argparse

@@ -59,10 +59,11 @@ typedef struct aclUnderstudyObjects {
 /* Counts them. All are 0 in a process that made no call yet; the runtime is not started for it. */
 ACL_FUNC_VISIBILITY aclError aclUnderstudyCountObjects(aclUnderstudyObjects* objects);
 
-/* Callbacks of aclrtLaunchCallback that will never run: their stream was aborted or ended, or
- * nobody serves it. For those who own what userData refers to. They are remembered from the first
- * call for a function on, until they are taken. [out] userData  room for `capacity` pointers; in no
- * order [out] count     how many there were; if as many as there is room for, there may be more. */
+/* Takes callbacks of aclrtLaunchCallback that will never run, because their stream was aborted or
+ * ended, or nobody serves it: for those who own what userData refers to. They are remembered from
+ * the first call for a function on, until they are taken.
+ * [out] userData  room for capacity pointers; they come in no order
+ * [out] count     how many there were; if as many as there is room for, there may be more */
 ACL_FUNC_VISIBILITY aclError aclUnderstudyTakeDroppedCallbacks(aclrtCallback fn, void** userData,
                                                                size_t capacity, size_t* count);
 

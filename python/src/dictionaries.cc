@@ -12,7 +12,7 @@ bool require_dictionary(PyObject* value, const ValueName& name) {
 
 enum class Missing { kIsError, kIsZero };
 
-// The value of a key. None is there, without an exception, for a missing one that is no error.
+// The value of a key. Nothing if it is missing; with an exception set, if that is an error.
 Reference item_of(PyObject* dictionary, const char* key, Missing missing = Missing::kIsError) {
   const Reference name(PyUnicode_FromString(key));
   if (!name) return {};

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """acl.util: start_thread and stop_thread."""
 import gc
-import os
 import threading
 import weakref
 
@@ -92,22 +91,3 @@ def test_a_thread_cannot_wait_for_itself(fresh):
         assert len(answers) == 1 and answers[0] != 0
         """
     )
-
-
-@pytest.mark.skipif(
-    "san.so" in os.environ.get("LD_PRELOAD", ""),
-    reason="a sanitizer's allocator may be locked for ever in a child whose parent had threads",
-)
-def test_a_fork_child_has_none_of_them(fresh):
-    printed = fresh(
-        """
-        import os
-        import acl
-        thread_id, ret = acl.util.start_thread(len, [])
-        child = os.fork()
-        if child == 0:
-            os._exit(0 if acl.util.stop_thread(thread_id) == 100000 else 1)
-        print(os.waitpid(child, 0)[1], acl.util.stop_thread(thread_id))
-        """
-    )
-    assert printed.split() == ["0", "0"]
