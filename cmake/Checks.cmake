@@ -8,8 +8,18 @@ endfunction()
 
 us_add_check(layers scripts/check_layers.py)
 us_add_check(docs scripts/check_docs.py)
+us_add_check(calls scripts/check_calls.py)
 us_add_check(rules scripts/rules.py --check
-  --compile-commands ${PROJECT_BINARY_DIR}/compile_commands.json)
+  --test-sources ${PROJECT_BINARY_DIR}/test_sources.txt)
 if(TARGET ascendcl)
   us_add_check(symbols scripts/check_symbols.py $<TARGET_FILE:ascendcl> include)
+endif()
+
+# A whole program under Valgrind. What is seen is that it ends: the search for leaks at its end must
+# not walk through device memory.
+find_program(US_VALGRIND valgrind)
+if(TARGET demo AND US_VALGRIND)
+  add_test(NAME check/valgrind COMMAND ${US_VALGRIND} -q --leak-check=full $<TARGET_FILE:demo>)
+  set_tests_properties(check/valgrind PROPERTIES TIMEOUT 120 LABELS check ENVIRONMENT
+    "LD_LIBRARY_PATH=$<TARGET_FILE_DIR:ascendcl>;UNDERSTUDY_RUNTIME_DIR=${PROJECT_BINARY_DIR}/server-valgrind")
 endif()

@@ -16,6 +16,14 @@ function(us_precompile_headers target defines)
   endif()
 endfunction()
 
+# us_join_sources(<target>)
+function(us_join_sources target)
+  if(US_JOINED_SOURCES GREATER 1)
+    set_target_properties(${target} PROPERTIES
+      UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${US_JOINED_SOURCES})
+  endif()
+endfunction()
+
 # us_add_layer(<folder> [USES <layer>...] [DEFINES <macro>...] [PUBLIC_HEADERS])
 #
 # One static library us_<folder> from src/<folder>/*.cc. A layer may include what it USES and
@@ -30,6 +38,7 @@ function(us_add_layer folder)
     set(scope PUBLIC)
     target_compile_definitions(${target} PRIVATE ${layer_DEFINES})
     us_precompile_headers(${target} "${layer_DEFINES}")
+    us_join_sources(${target})
     if(layer_PUBLIC_HEADERS)
       target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/include)
     endif()

@@ -8,7 +8,7 @@ set(python_environment
 # About files, other interpreters and Python's own memory, not about the module's code.
 set(not_for_sanitizers test_wheel test_stubs test_other_pythons test_examples test_server
   test_plugin_settings test_plugin_leaks test_plugin_child test_plugin_features
-  test_plugin_in_process test_references)
+  test_plugin_in_process test_plugin_errors test_plugin_missing test_references)
 # The allocator of a sanitizer may be locked for ever in a child whose parent had threads.
 list(APPEND not_for_sanitizers test_fork)
 # Where threads of the runtime and of Python meet.
@@ -38,7 +38,7 @@ foreach(file ${python_tests})
     COMMAND ${US_PYTHON} -m pytest -v --no-header -p no:cacheprovider ${file}
     WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   set_tests_properties(python/${name} PROPERTIES
-    TIMEOUT 300 LABELS python ENVIRONMENT "${python_environment}")
+    TIMEOUT 300 COST 50 LABELS python ENVIRONMENT "${python_environment}")
   if(name MATCHES "^test_(plugin_|server)")  # they look for directories that a server left behind
     set_tests_properties(python/${name} PROPERTIES RESOURCE_LOCK server_directories)
   endif()

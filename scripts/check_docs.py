@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Checks README.md and docs/: relative links lead somewhere, nothing is left to do, and no path of
-somebody's machine slipped in."""
+one machine slipped in."""
 
 import re
 import sys
@@ -16,9 +16,8 @@ MACHINE_PATH = re.compile(r"(?<![\w.~}-])/(?:work|root|home/\w+)/[\w./-]*")
 
 
 def pages():
-    """README.md and every page below docs/."""
-    candidates = [cpp_text.ROOT / "README.md", *sorted((cpp_text.ROOT / "docs").rglob("*.md"))]
-    return [path for path in candidates if path.is_file()]
+    """The pages of the root folder and every page below docs/."""
+    return sorted(cpp_text.ROOT.glob("*.md")) + sorted((cpp_text.ROOT / "docs").rglob("*.md"))
 
 
 def check_links(path, text):

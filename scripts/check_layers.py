@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks who includes whom.
+"""Checks which layer includes which.
 
 The layers and what each USES are read from src/CMakeLists.txt; a layer may include itself and
 every layer below it. Prints one sentence per broken rule and fails if there is any. Long files in
@@ -17,21 +17,25 @@ SKIPPED = {"capi": {"platform"}}
 PUBLIC_HEADER_LAYERS = {"capi"}
 PUBLISHED_SPELLING_LAYERS = {"capi"}
 SYSTEM_HEADER_LAYERS = {"platform"}
-THIRD_PARTY_LAYERS = {"runtime"}
+THIRD_PARTY_LAYERS = {"device", "runtime"}
+# What the layer below all others needs of the system: threads cannot be cancelled while they nap.
+SYSTEM_HEADERS_OF_BASE = {"src/base/no_cancel.cc": {"<pthread.h>"}}
 
 SYSTEM_HEADER = re.compile(
     r"<((sys|linux|asm|netinet|arpa)/.*|"
     r"(unistd|fcntl|pthread|sched|signal|dlfcn|errno|poll|spawn|semaphore|syscall)\.h|"
     r"cerrno|csignal)>")
 THIRD_PARTY_HEADER = re.compile(r"<(toml\+\+|nlohmann)/")
-PUBLIC_HEADER = re.compile(r'["<]acl/')
+PUBLIC_HEADER = re.compile(r'["<](acl|understudy)/')
 PUBLISHED_SPELLING = re.compile(r"\b(acl(?:rt|sys)?[A-Z]\w*|ACL_\w+)")
 # Folders that see the library as a user does, and the folder their "..." includes start from.
 BLACK_BOXES = {"tests/rules": "tests", "tests/process": "tests", "tests/stress": "tests",
-               "tests/regress": "tests", "tests/support": "tests", "examples": "examples",
-               "bench": "bench", "python/src": "python/src"}
+               "tests/regress": "tests", "tests/listener": "tests", "tests/support": "tests",
+               "examples": "examples", "bench": "bench", "python/src": "python/src"}
+# What the command sees of src/: facts about the machine and the products, and a server from outside.
+SEEN_BY_TOOLS = re.compile(r"(base|platform|device)/|server/server_(view|removal)\.h$")
 # Made by the build.
-GENERATED = {"docstrings.h"}
+GENERATED = {"docstrings.h", "rule_table.inc"}
 # One that measures what no published function does alone.
 SEES_INSIDE = ("bench/ledger/",)
 LONG_FILE = 400
@@ -57,7 +61,7 @@ def check_include(layer, reach, name):
         if SYSTEM_HEADER.match(name) and layer not in SYSTEM_HEADER_LAYERS:
             return f"system headers belong in platform/, not in {layer}/"
         if THIRD_PARTY_HEADER.match(name) and layer not in THIRD_PARTY_LAYERS:
-            return f"third-party headers belong in runtime/, not in {layer}/"
+            return f"third-party headers belong in device/ and runtime/, not in {layer}/"
         return None
     path = name.strip('"')
     if path.endswith(".cc"):
@@ -79,6 +83,8 @@ def check_layer_file(path, reach):
         return
     text = cpp_text.read(path)
     for line, name in cpp_text.includes(text):
+        if name in SYSTEM_HEADERS_OF_BASE.get(where, set()):
+            continue
         problem = check_include(layer, reach, name)
         if problem:
             yield f"{where}:{line}: includes {name}: {problem}"
@@ -96,7 +102,7 @@ def check_black_box_file(path, root):
         return
     for line, name in cpp_text.includes(cpp_text.read(path)):
         inner = name[1:-1]
-        if inner.startswith("acl/") or inner in GENERATED:
+        if inner.startswith(("acl/", "understudy/")) or inner in GENERATED:
             continue
         if name.startswith("<"):
             inside = (cpp_text.ROOT / "src" / inner).is_file()
@@ -108,6 +114,17 @@ def check_black_box_file(path, root):
         if inside:
             yield (f"{where}:{line}: includes {name}: only public headers, the system's, gtest, "
                    '"support/..." and files of its own are allowed here')
+
+
+def check_tool_file(path):
+    """Yields the problems of one file of the command."""
+    where = cpp_text.relative(path)
+    for line, name in cpp_text.includes(cpp_text.read(path)):
+        inner = name[1:-1]
+        own = inner.startswith(("acl/", "tools/")) or inner in GENERATED
+        if name.startswith('"') and not own and not SEEN_BY_TOOLS.match(inner):
+            yield (f"{where}:{line}: includes {name}: the command sees base, platform, device and "
+                   "the server's view and removal")
 
 
 def long_files():
@@ -124,6 +141,8 @@ def main():
     for folder, root in BLACK_BOXES.items():
         for path in cpp_text.sources(folder):
             problems += check_black_box_file(path, root)
+    for path in cpp_text.sources("tools"):
+        problems += check_tool_file(path)
     for remark in long_files():
         print(remark)
     return cpp_text.report(problems, f"layers: {len(reach)} layers, every include is allowed")

@@ -3,13 +3,12 @@
 """Which rules of docs/rules/ have a test.
 
 A rule is covered when the name of a TEST starts with its ID, dashes written as underscores. One
-name may start with several IDs: PHYS_01_PHYS_02_NullIsRefused. So that whoever looks for an ID as
-the rules write it finds its tests, the comment at the top of a file ends with the IDs in it:
+name may start with several IDs: PHYS_01_PHYS_02_NullIsRefused. So that a search for an ID as the
+rules write it finds its tests, the comment at the top of a file ends with the IDs in it:
 "Covers: PHYS-01, PHYS-02." --update writes these lines, --check compares them.
 """
 
 import argparse
-import json
 import pathlib
 import re
 import signal
@@ -20,6 +19,7 @@ import cpp_text
 
 COVERED_LIST = cpp_text.ROOT / "scripts/covered_rules.txt"
 RULE_ROW = re.compile(r"^\| ([A-Z][A-Z0-9]{1,8}-\d{2}) \| (.*) \|$", re.MULTILINE)
+DECISION_ROW = re.compile(r"^\| ([A-Z][A-Z0-9]{1,8}) \| (\d{2}.*) \|$", re.MULTILINE)
 TEST_NAME = re.compile(r"TEST(?:_F|_P)?\(\s*\w+,\s*((?:[A-Z][A-Z0-9]{1,8}_\d{2}_)+)")
 
 
@@ -40,6 +40,21 @@ def read_rules(problems):
                 problems.append(f"{where}: {match[1]} belongs on the page of its group")
             rules[match[1]] = match[2].replace("\\", "")
     return rules
+
+
+def read_decisions(problems):
+    """The IDs of docs/rules/decisions.md; one that is no rule is a problem."""
+    path = cpp_text.ROOT / "docs/rules/decisions.md"
+    text, rules, decisions = cpp_text.read(path), read_rules([]), set()
+    for match in DECISION_ROW.finditer(text):
+        for first, last in re.findall(r"(\d{2})(?:-(\d{2}))?", match[2]):
+            decisions |= {f"{match[1]}-{number:02}"
+                          for number in range(int(first), int(last or first) + 1)}
+        for rule in sorted(decisions - rules.keys()):
+            line = cpp_text.line_of(text, match.start())
+            problems.append(f"{cpp_text.relative(path)}:{line}: {rule} is no rule")
+            decisions.discard(rule)
+    return decisions
 
 
 def named_rules(code):
@@ -111,16 +126,17 @@ def print_open(rules, tests, groups):
             print(f"{rule:10} {text}")
 
 
-def unbuilt_tests(compile_commands):
+def unbuilt_tests(test_sources):
     """Yields a sentence for every *_test.cc that no target compiles."""
-    commands = json.loads(pathlib.Path(compile_commands).read_text(encoding="utf-8"))
-    built = {pathlib.Path(entry["file"]).resolve() for entry in commands}
+    lines = pathlib.Path(test_sources).read_text(encoding="utf-8").splitlines()
+    built = {pathlib.Path(line).resolve() for line in lines}
     for path in cpp_text.sources("tests"):
         if path.name.endswith("_test.cc") and path.resolve() not in built:
             yield f"{cpp_text.relative(path)}:1: is not built by any target"
 
 
-def check(rules, tests, compile_commands, problems):
+def check(rules, tests, test_sources, problems):
+    read_decisions(problems)
     for rule, where in tests.items():
         if rule not in rules:
             problems.append(f"{where}: names {rule}, which docs/rules does not know")
@@ -131,8 +147,8 @@ def check(rules, tests, compile_commands, problems):
     for path, _ in files_with_another_index():
         problems.append(f"{cpp_text.relative(path)}:1: the index of rules is not that of its tests; "
                         "./dev rules --update writes it")
-    if compile_commands:
-        problems += unbuilt_tests(compile_commands)
+    if test_sources:
+        problems += unbuilt_tests(test_sources)
     new = (rules.keys() & tests.keys()) - set(read_covered_list())
     if new:
         print(f"rules: {len(new)} newly covered; add them to the list with ./dev rules --update")
@@ -157,8 +173,9 @@ def arguments():
     what.add_argument("--open", nargs="*", metavar="GROUP", help="list open rules with their text")
     what.add_argument("--check", action="store_true", help="fail on unknown or lost rules")
     what.add_argument("--update", action="store_true", help="note the rules covered now")
-    parser.add_argument("--compile-commands", metavar="FILE",
-                        help="with --check: also fail on test files that are not built")
+    parser.add_argument("--test-sources", metavar="FILE",
+                        help="with --check: also fail on test files that are not in this list of "
+                             "built ones")
     return parser.parse_args()
 
 
@@ -168,7 +185,7 @@ def main():
     problems = []
     rules, tests = read_rules(problems), read_tests()
     if args.check:
-        return check(rules, tests, args.compile_commands, problems)
+        return check(rules, tests, args.test_sources, problems)
     if args.update:
         update(rules, tests)
     elif args.open is not None:

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sums up a run of the tests: test_report.py [--failed-stage NAME]... [RESULT.xml]...
 
-Each result is what `ctest --output-junit` wrote. The tests of a shard or of a Python file that passed
-are told one by one from its output. Prints the output of every failed test, every skipped test with
+Each result is what `ctest --output-junit` wrote. The tests of a shard, and of a Python file that
+passed, are told one by one from its output. Prints the output of every failed test, every skipped test with
 its reason, and last the line "N passed, M failed". A failed stage counts as a
 failure, unless it is the "test PRESET" stage of failed tests that are counted themselves.
 """
@@ -21,7 +21,9 @@ SKIP_REASON = re.compile(r"Skipped\n(.+)")
 PYTEST_CASE = re.compile(r"^\S+/(\w+)\.py::(.+?) (PASSED|XFAIL|SKIPPED)(?: \((.*)\))? +\[ *\d+%\]$",
                          re.MULTILINE)
 # A test in the output of a gtest program: "[       OK ] Suite.Name (3 ms)".
-GTEST_CASE = re.compile(r"^\[ +(OK|SKIPPED) +\] ([^\s,]+).*\(\d+ ms\)$", re.MULTILINE)
+GTEST_CASE = re.compile(r"^\[ +(OK|SKIPPED|FAILED) +\] ([^\s,]+).*\(\d+ ms\)$", re.MULTILINE)
+GTEST_STATUS = {"OK": "passed", "SKIPPED": "skipped", "FAILED": "failed"}
+GTEST_BEGIN = re.compile(r"^\[ RUN +\] (\S+)$", re.MULTILINE)
 
 
 def cases(result):
@@ -31,38 +33,47 @@ def cases(result):
         status = STATUS.get(case.get("status"), "failed")
         if status == "skipped" and case.find("skipped") is None and output != "Disabled":
             status = "failed"  # not run, and not because the test itself said so
-        if "/shard " in case.get("name") and status == "passed":
-            yield from cases_of_shard(case.get("name").split("/")[0], output)
-        elif case.get("name").startswith("python/") and status == "passed":
-            yield from cases_of_pytest(output)
+        label = case.get("name").split("/")[0]
+        if "/shard " in case.get("name") and status != "skipped":
+            yield from cases_of_shard(case.get("name"), status, output)
+        elif label in ("python", "command") and status == "passed":
+            yield from cases_of_pytest(label, output)
         else:
             yield case.get("name"), status, output
 
 
-def cases_of_shard(label, output):
+def cases_of_shard(shard, outcome, output):
     """The same for the tests of a shard, from what gtest printed."""
-    begin, seen = 0, set()
+    label = shard.split("/")[0]
+    begin, seen = 0, {}
     for case in GTEST_CASE.finditer(output):
-        if case[2] not in seen:  # a test that ran in a fresh process is there twice
-            seen.add(case[2])
-            status = "passed" if case[1] == "OK" else "skipped"
-            yield f"{label}/{case[2]}", status, output[begin:case.end()]
+        # A test that ran in a fresh process is there twice; the second one is the test itself.
+        inner = seen[case[2]][1] if case[2] in seen else ""
+        seen[case[2]] = GTEST_STATUS[case[1]], inner + output[begin:case.end()]
         begin = case.end()
+    yield from ((f"{label}/{name}", *what) for name, what in seen.items())
+    if outcome != "failed":
+        return
+    # It crashed or did not end in the test that has no outcome.
+    open_cases = [name for name in GTEST_BEGIN.findall(output) if name not in seen]
+    if open_cases or all(status != "failed" for status, _ in seen.values()):
+        yield (f"{label}/{open_cases[-1]}" if open_cases else shard), "failed", output[begin:]
 
 
-def cases_of_pytest(output):
+def cases_of_pytest(label, output):
     """The same for the tests of a Python file, from what pytest printed."""
     for file, name, outcome, reason in PYTEST_CASE.findall(output):
         status = "skipped" if outcome == "SKIPPED" else "passed"
-        yield f"python/{file}::{name}", status, f"Skipped\n{reason}"
+        yield f"{label}/{file}::{name}", status, f"Skipped\n{reason}"
 
 
 def skip_reason(output):
     """The text behind GTEST_SKIP(), which gtest prints after the place of the skip."""
     if output == "Disabled":
         return "disabled by its name"
-    reason = SKIP_REASON.search(output)
-    return reason[1].strip() if reason else "no reason given"
+    # The last one is that of the test itself where a fresh process skipped it.
+    reasons = SKIP_REASON.findall(output)
+    return reasons[-1].strip() if reasons else "no reason given"
 
 
 def main():
