@@ -125,6 +125,15 @@ typedef enum aclDataType ACL_ENUM_BASE {
   ACL_FLOAT4_E1M2 = 41
 } aclDataType;
 
+/* The bits of a half-precision number. */
+typedef uint16_t aclFloat16;
+
+/* Converts both ways, to the nearest number and to even in the middle. To float, exponent 31 is an
+ * ordinary one; to half precision, what is too large, or no number, becomes the largest number.
+ * Rules: HALF. */
+ACL_FUNC_VISIBILITY float aclFloat16ToFloat(aclFloat16 value);
+ACL_FUNC_VISIBILITY aclFloat16 aclFloatToFloat16(float value);
+
 /* Bytes of one element; 0 where they are not whole bytes, and for numbers that are no type. */
 ACL_FUNC_VISIBILITY size_t aclDataTypeSize(aclDataType dataType);
 

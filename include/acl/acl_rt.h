@@ -24,6 +24,7 @@ extern "C" {
 typedef void* aclrtNotify;
 typedef void* aclrtCntNotify;
 typedef void* aclrtLabel;
+typedef void* aclrtLabelList;
 typedef void* aclrtMbuf;
 typedef void* aclrtTaskGrp;
 typedef void* aclrtDrvMemHandle; /* a block of physical memory, not an address */
@@ -96,19 +97,34 @@ ACL_FUNC_VISIBILITY aclError aclrtDevicePeerAccessStatus(int32_t deviceId, int32
 
 /* ---- Devices: information ---- */
 
-/* The figures of a device. 202 to 212, 405 to 407 and 409 are in use as well, without a name. */
+/* The figures of a device. */
 typedef enum aclrtDevAttr ACL_ENUM_BASE {
   ACL_DEV_ATTR_AICPU_CORE_NUM = 1,
   ACL_DEV_ATTR_AICORE_CORE_NUM = 101,
   ACL_DEV_ATTR_CUBE_CORE_NUM = 102,
   ACL_DEV_ATTR_VECTOR_CORE_NUM = 201,
+  ACL_DEV_ATTR_WARP_SIZE = 202, /* 202 to 212: on Ascend 950 */
+  ACL_DEV_ATTR_MAX_THREAD_PER_VECTOR_CORE = 203,
+  ACL_DEV_ATTR_UBUF_PER_VECTOR_CORE = 204,
+  ACL_DEV_ATTR_MAX_GRID_DIM_X = 205,
+  ACL_DEV_ATTR_MAX_GRID_DIM_Y = 206,
+  ACL_DEV_ATTR_MAX_GRID_DIM_Z = 207,
+  ACL_DEV_ATTR_MAX_BLOCK_PER_GRID = 208,
+  ACL_DEV_ATTR_MAX_THREADS_PER_BLOCK = 209,
+  ACL_DEV_ATTR_MAX_BLOCK_DIM_X = 210,
+  ACL_DEV_ATTR_MAX_BLOCK_DIM_Y = 211,
+  ACL_DEV_ATTR_MAX_BLOCK_DIM_Z = 212,
   ACL_DEV_ATTR_TOTAL_GLOBAL_MEM_SIZE = 301, /* bytes */
   ACL_DEV_ATTR_L2_CACHE_SIZE = 302,         /* bytes */
   ACL_DEV_ATTR_SMP_ID = 401,
   ACL_DEV_ATTR_PHY_CHIP_ID = 402,
   ACL_DEV_ATTR_SUPER_POD_DEVICE_ID = 403,
   ACL_DEV_ATTR_SUPER_POD_SERVER_ID = 404,
+  ACL_DEV_ATTR_SUPER_POD_ID = 405,
+  ACL_DEV_ATTR_CUST_OP_PRIVILEGE = 406,
+  ACL_DEV_ATTR_MAINBOARD_ID = 407,
   ACL_DEV_ATTR_HD_CONNECT_TYPE = 408, /* ACL_HOST_DEVICE_CONNECT_TYPE_* */
+  ACL_DEV_ATTR_DEVICE_FORM_FACTOR = 409,
   ACL_DEV_ATTR_IS_VIRTUAL = 501,
   ACL_DEV_ATTR_NPU_ARCH = 601
 } aclrtDevAttr;
@@ -123,6 +139,10 @@ typedef enum aclrtDevFeatureType ACL_ENUM_BASE {
   ACL_FEATURE_TSCPU_TASK_UPDATE_SUPPORT_AIC_AIV = 1,
   ACL_FEATURE_SYSTEM_MEMQ_EVENT_CROSS_DEV = 21
 } aclrtDevFeatureType;
+
+/* Answers of aclrtGetDeviceCapability. */
+#define ACL_DEV_FEATURE_NOT_SUPPORT 0
+#define ACL_DEV_FEATURE_SUPPORT 1
 
 typedef enum aclrtDeviceStatus ACL_ENUM_BASE {
   ACL_RT_DEVICE_STATUS_NORMAL = 0,
@@ -151,6 +171,44 @@ typedef struct aclrtUuid {
 #define ACL_RT_DEVS_TOPOLOGY_SYS 0x10ULL     /* across processor sockets */
 #define ACL_RT_DEVS_TOPOLOGY_SIO 0x20ULL     /* two dies of one chip */
 #define ACL_RT_DEVS_TOPOLOGY_HCCS_SW 0x40ULL /* HCCS through a switch */
+
+/* What a device may do in one step to memory of the host or of another device. */
+typedef enum aclrtAtomicOperation ACL_ENUM_BASE {
+  ACL_RT_ATOMIC_OPERATION_INTEGER_ADD = 0,
+  ACL_RT_ATOMIC_OPERATION_INTEGER_MIN = 1,
+  ACL_RT_ATOMIC_OPERATION_INTEGER_MAX = 2,
+  ACL_RT_ATOMIC_OPERATION_INTEGER_INCREMENT = 3,
+  ACL_RT_ATOMIC_OPERATION_INTEGER_DECREMENT = 4,
+  ACL_RT_ATOMIC_OPERATION_AND = 5,
+  ACL_RT_ATOMIC_OPERATION_OR = 6,
+  ACL_RT_ATOMIC_OPERATION_XOR = 7,
+  ACL_RT_ATOMIC_OPERATION_EXCHANGE = 8,
+  ACL_RT_ATOMIC_OPERATION_CAS = 9,
+  ACL_RT_ATOMIC_OPERATION_FLOAT_ADD = 10,
+  ACL_RT_ATOMIC_OPERATION_FLOAT_MIN = 11,
+  ACL_RT_ATOMIC_OPERATION_FLOAT_MAX = 12,
+  ACL_RT_ATOMIC_OPERATION_DMA_ADD = 30,
+  ACL_RT_ATOMIC_OPERATION_DMA_MIN = 31,
+  ACL_RT_ATOMIC_OPERATION_DMA_MAX = 32,
+  ACL_RT_ATOMIC_OPERATION_SIMD_SCALAR_ADD = 40,
+  ACL_RT_ATOMIC_OPERATION_SIMD_SCALAR_MIN = 41,
+  ACL_RT_ATOMIC_OPERATION_SIMD_SCALAR_MAX = 42,
+  ACL_RT_ATOMIC_OPERATION_SIMD_SCALAR_CAS = 43,
+  ACL_RT_ATOMIC_OPERATION_SIMD_SCALAR_EXCH = 44
+} aclrtAtomicOperation;
+
+/* The forms in which it may, as bits. */
+typedef enum aclrtAtomicOperationCapability ACL_ENUM_BASE {
+  ACL_RT_ATOMIC_CAPABILITY_SIGNED = 0x1,
+  ACL_RT_ATOMIC_CAPABILITY_UNSIGNED = 0x2,
+  ACL_RT_ATOMIC_CAPABILITY_REDUCTION = 0x4,
+  ACL_RT_ATOMIC_CAPABILITY_SCALAR8 = 0x8,
+  ACL_RT_ATOMIC_CAPABILITY_SCALAR16 = 0x10,
+  ACL_RT_ATOMIC_CAPABILITY_SCALAR32 = 0x20,
+  ACL_RT_ATOMIC_CAPABILITY_SCALAR64 = 0x40,
+  ACL_RT_ATOMIC_CAPABILITY_SCALAR128 = 0x80,
+  ACL_RT_ATOMIC_CAPABILITY_VECTOR32X4 = 0x100
+} aclrtAtomicOperationCapability;
 
 /* Gives one figure of a device. Rules: DEV. */
 ACL_FUNC_VISIBILITY aclError aclrtGetDeviceInfo(uint32_t deviceId, aclrtDevAttr attr,
@@ -187,10 +245,30 @@ ACL_FUNC_VISIBILITY aclError aclrtGetPrimaryCtxState(int32_t deviceId, uint32_t*
 ACL_FUNC_VISIBILITY aclError aclrtGetDevicesTopo(uint32_t deviceId, uint32_t otherDeviceId,
                                                  uint64_t* value);
 
+/* Gives the place of a device on the PCIe bus, "0000:3d:00.0".
+ * [in] len  size of pciBusId, at least 13. Rules: PCI. */
+ACL_FUNC_VISIBILITY aclError aclrtDeviceGetPCIBusId(int32_t deviceId, char* pciBusId, int32_t len);
+
+/* Gives the device at a place on the PCIe bus. Rules: PCI. */
+ACL_FUNC_VISIBILITY aclError aclrtDeviceGetByPCIBusId(const char* pciBusId, int32_t* deviceId);
+
+/* Tells which atomic operations a device can do on memory of the host.
+ * [out] capabilities  one OR of ACL_RT_ATOMIC_CAPABILITY_* per operation
+ * [in] count          number of operations. Rules: ATOM. */
+ACL_FUNC_VISIBILITY aclError
+aclrtDeviceGetHostAtomicCapabilities(uint32_t* capabilities, const aclrtAtomicOperation* operations,
+                                     const uint32_t count, int32_t deviceId);
+
+/* As aclrtDeviceGetHostAtomicCapabilities, on memory of another device. Rules: ATOM. */
+ACL_FUNC_VISIBILITY aclError
+aclrtDeviceGetP2PAtomicCapabilities(uint32_t* capabilities, const aclrtAtomicOperation* operations,
+                                    const uint32_t count, int32_t srcDeviceId, int32_t dstDeviceId);
+
 /* ---- Devices: numbering ---- */
 
 /* User ids are those of this process (ASCEND_RT_VISIBLE_DEVICES renumbers them), logic ids those of
- * the system, phy ids those of the hardware. Each function turns one into another. Rules: DEV. */
+ * the system, phy ids those of the hardware. Each function turns one into another. Mind the two
+ * with both Phy and Logic in their names: their "logic" id is the user id. Rules: DEV. */
 ACL_FUNC_VISIBILITY aclError aclrtGetLogicDevIdByUserDevId(const int32_t userDevid,
                                                            int32_t* const logicDevId);
 ACL_FUNC_VISIBILITY aclError aclrtGetUserDevIdByLogicDevId(const int32_t logicDevId,
@@ -213,7 +291,7 @@ typedef enum aclrtDeviceState ACL_ENUM_BASE {
   ACL_RT_DEVICE_STATE_RESET_POST = 3
 } aclrtDeviceState;
 
-typedef void (*aclrtDeviceStateCallback)(int32_t deviceId, aclrtDeviceState state, void* args);
+typedef void (*aclrtDeviceStateCallback)(uint32_t devId, aclrtDeviceState state, void* args);
 
 /* What a floating-point overflow yields. */
 typedef enum aclrtFloatOverflowMode ACL_ENUM_BASE {
@@ -228,6 +306,22 @@ typedef enum aclrtDevResLimitType ACL_ENUM_BASE {
   ACL_RT_DEV_RES_VECTOR_CORE = 1
 } aclrtDevResLimitType;
 
+/* Sizes that kernels get, one for all devices of the process. */
+typedef enum aclrtDeviceLimit ACL_ENUM_BASE {
+  ACL_RT_DEV_LIMIT_SIMT_STACK_SIZE = 0,
+  ACL_RT_DEV_LIMIT_SIMT_DVG_WARP_STACK_SIZE = 1,
+  ACL_RT_DEV_LIMIT_SIMD_STACK_SIZE = 2,
+  ACL_RT_DEV_LIMIT_SIMD_PRINTF_FIFO_SIZE_PER_CORE = 3,
+  ACL_RT_DEV_LIMIT_SIMT_PRINTF_FIFO_SIZE = 4
+} aclrtDeviceLimit;
+
+/* Task schedulers. */
+typedef enum aclrtTsId ACL_ENUM_BASE {
+  ACL_TS_ID_AICORE = 0,
+  ACL_TS_ID_AIVECTOR = 1,
+  ACL_TS_ID_RESERVED = 2
+} aclrtTsId;
+
 /* Has callback called before and after a device is set or reset.
  * [in] regName   unique name of the registration
  * [in] callback  NULL removes the registration. Rules: DEV. */
@@ -240,6 +334,13 @@ ACL_FUNC_VISIBILITY aclError aclrtSetDeviceSatMode(aclrtFloatOverflowMode mode);
 
 /* Gives the overflow mode of the current device. Rules: DEV. */
 ACL_FUNC_VISIBILITY aclError aclrtGetDeviceSatMode(aclrtFloatOverflowMode* mode);
+
+/* Sets and reads the size of what kernels get, from the next aclrtSetDevice on. Rules: LIMIT. */
+ACL_FUNC_VISIBILITY aclError aclrtDeviceSetLimit(aclrtDeviceLimit limit, size_t value);
+ACL_FUNC_VISIBILITY aclError aclrtDeviceGetLimit(aclrtDeviceLimit limit, size_t* value);
+
+/* Chooses the task scheduler of the calling thread; without effect. Rules: OVF. */
+ACL_FUNC_VISIBILITY aclError aclrtSetTsDevice(aclrtTsId tsId);
 
 /* Reads, sets and resets how many cores of a device this process uses. Rules: DEV. */
 ACL_FUNC_VISIBILITY aclError aclrtGetDeviceResLimit(int32_t deviceId, aclrtDevResLimitType type,
@@ -296,6 +397,10 @@ ACL_FUNC_VISIBILITY aclError aclrtCtxGetSysParamOpt(aclSysParamOpt opt, int64_t*
 ACL_FUNC_VISIBILITY aclError aclrtSetSysParamOpt(aclSysParamOpt opt, int64_t value);
 ACL_FUNC_VISIBILITY aclError aclrtGetSysParamOpt(aclSysParamOpt opt, int64_t* value);
 
+/* Gives the address of 64 bytes of device memory that tell of overflows; they are the context's,
+ * not to be freed. Rules: OVF. */
+ACL_FUNC_VISIBILITY aclError aclrtCtxGetFloatOverflowAddr(void** overflowAddr);
+
 /* ---- Streams ---- */
 
 /* Flags of aclrtCreateStreamWithConfig. */
@@ -330,7 +435,7 @@ typedef union aclrtStreamAttrValue {
   uint32_t overflowSwitch;
   uint32_t userCustomTag;
   uint32_t cacheOpInfoSwitch;
-  uint32_t priority;
+  uint32_t streamPriority;
   uint32_t reserve[4];
 } aclrtStreamAttrValue;
 
@@ -340,6 +445,21 @@ typedef enum aclrtStreamState ACL_ENUM_BASE {
 } aclrtStreamState;
 
 typedef void (*aclrtStreamStateCallback)(aclrtStream stream, aclrtStreamState state, void* args);
+
+/* How aclrtSwitchStream compares. */
+typedef enum aclrtCondition ACL_ENUM_BASE {
+  ACL_RT_EQUAL = 0,
+  ACL_RT_NOT_EQUAL = 1,
+  ACL_RT_GREATER = 2,
+  ACL_RT_GREATER_OR_EQUAL = 3,
+  ACL_RT_LESS = 4,
+  ACL_RT_LESS_OR_EQUAL = 5
+} aclrtCondition;
+
+typedef enum aclrtCompareDataType ACL_ENUM_BASE {
+  ACL_RT_SWITCH_INT32 = 0,
+  ACL_RT_SWITCH_INT64 = 1
+} aclrtCompareDataType;
 
 /* Creates a stream in the current context. Tasks of one stream run in order. Rules: STREAM. */
 ACL_FUNC_VISIBILITY aclError aclrtCreateStream(aclrtStream* stream);
@@ -385,10 +505,23 @@ ACL_FUNC_VISIBILITY aclError aclrtStreamAbort(aclrtStream stream);
 /* Stops the running task and keeps the queue; no default stream. Rules: STREAM. */
 ACL_FUNC_VISIBILITY aclError aclrtStreamStop(aclrtStream stream);
 
+/* Drops the tasks that a PERSISTENT stream holds; it stays usable. Rules: STREAM. */
+ACL_FUNC_VISIBILITY aclError aclrtPersistentTaskClean(aclrtStream stream);
+
+/* For streams that are bound to a model. Rules: STREAM. */
+ACL_FUNC_VISIBILITY aclError aclrtActiveStream(aclrtStream activeStream, aclrtStream stream);
+
+/* For streams that are bound to a model.
+ * [in] falseStream  reserved, NULL. Rules: STREAM. */
+ACL_FUNC_VISIBILITY aclError aclrtSwitchStream(void* leftValue, aclrtCondition cond,
+                                               void* rightValue, aclrtCompareDataType dataType,
+                                               aclrtStream trueStream, aclrtStream falseStream,
+                                               aclrtStream stream);
+
 /* Gives the stream's id, unique among the live streams of its device. Rules: STREAM. */
 ACL_FUNC_VISIBILITY aclError aclrtStreamGetId(aclrtStream stream, int32_t* streamId);
 
-/* Gives the priority the stream was created with. Rules: STREAM. */
+/* Gives the priority the stream was created with, or got since. Rules: STREAM. */
 ACL_FUNC_VISIBILITY aclError aclrtStreamGetPriority(aclrtStream stream, uint32_t* priority);
 
 /* Gives the flags the stream was created with. Rules: STREAM. */
@@ -414,6 +547,14 @@ ACL_FUNC_VISIBILITY aclError aclrtSetStreamFailureMode(aclrtStream stream, uint6
 /* Switches the stream's overflow check on (1) or off (0), or reads the switch. Rules: STREAM. */
 ACL_FUNC_VISIBILITY aclError aclrtSetStreamOverflowSwitch(aclrtStream stream, uint32_t flag);
 ACL_FUNC_VISIBILITY aclError aclrtGetStreamOverflowSwitch(aclrtStream stream, uint32_t* flag);
+
+/* Writes on a stream whether an overflow happened, to device memory.
+ * [in] outputSize  64. Rules: OVF. */
+ACL_FUNC_VISIBILITY aclError aclrtGetOverflowStatus(void* outputAddr, size_t outputSize,
+                                                    aclrtStream stream);
+
+/* Clears that, on a stream. Rules: OVF. */
+ACL_FUNC_VISIBILITY aclError aclrtResetOverflowStatus(aclrtStream stream);
 
 /* Has callback called after a stream's creation and before its end.
  * [in] regName   unique name of the registration
@@ -575,6 +716,60 @@ ACL_FUNC_VISIBILITY aclError aclrtNotifySetImportPid(aclrtNotify notify, int32_t
  * [in] flags  ACL_RT_NOTIFY_IMPORT_FLAG_*. Rules: XPROC. */
 ACL_FUNC_VISIBILITY aclError aclrtNotifyImportByKey(aclrtNotify* notify, const char* key,
                                                     uint64_t flags);
+
+/* ---- Counting notifies: 32-bit counters between streams ---- */
+
+/* What a record does to the counter. */
+typedef enum aclrtCntNotifyRecordMode ACL_ENUM_BASE {
+  ACL_RT_CNT_NOTIFY_RECORD_SET_VALUE_MODE = 0,
+  ACL_RT_CNT_NOTIFY_RECORD_ADD_MODE = 1,
+  ACL_RT_CNT_NOTIFY_RECORD_BIT_OR_MODE = 2,
+  ACL_RT_CNT_NOTIFY_RECORD_BIT_AND_MODE = 4
+} aclrtCntNotifyRecordMode;
+
+/* What the counter has to be for a wait to end, compared with a value. */
+typedef enum aclrtCntNotifyWaitMode ACL_ENUM_BASE {
+  ACL_RT_CNT_NOTIFY_WAIT_LESS_MODE = 0,
+  ACL_RT_CNT_NOTIFY_WAIT_EQUAL_MODE = 1,
+  ACL_RT_CNT_NOTIFY_WAIT_BIGGER_MODE = 2,
+  ACL_RT_CNT_NOTIFY_WAIT_BIGGER_OR_EQUAL_MODE = 3,
+  ACL_RT_CNT_NOTIFY_WAIT_EQUAL_WITH_BITMASK_MODE = 4
+} aclrtCntNotifyWaitMode;
+
+typedef struct aclrtCntNotifyRecordInfo {
+  aclrtCntNotifyRecordMode mode;
+  uint32_t value;
+} aclrtCntNotifyRecordInfo;
+
+typedef struct aclrtCntNotifyWaitInfo {
+  aclrtCntNotifyWaitMode mode;
+  uint32_t value;
+  uint32_t timeout; /* seconds, 0 for no limit */
+  uint8_t isClear;  /* 1: the counter is 0 when the wait ends */
+  uint8_t rev[3];
+} aclrtCntNotifyWaitInfo;
+
+/* Creates a counting notify on the current device; its counter is 0.
+ * [in] flag  0. Rules: CNT. */
+ACL_FUNC_VISIBILITY aclError aclrtCntNotifyCreate(aclrtCntNotify* cntNotify, uint64_t flag);
+
+/* Changes the counter, on a stream. Rules: CNT. */
+ACL_FUNC_VISIBILITY aclError aclrtCntNotifyRecord(aclrtCntNotify cntNotify, aclrtStream stream,
+                                                  aclrtCntNotifyRecordInfo* info);
+
+/* Holds the stream until the counter is as wanted. Rules: CNT. */
+ACL_FUNC_VISIBILITY aclError aclrtCntNotifyWaitWithTimeout(aclrtCntNotify cntNotify,
+                                                           aclrtStream stream,
+                                                           aclrtCntNotifyWaitInfo* info);
+
+/* Sets the counter to 0, on a stream. Rules: CNT. */
+ACL_FUNC_VISIBILITY aclError aclrtCntNotifyReset(aclrtCntNotify cntNotify, aclrtStream stream);
+
+/* Gives the counting notify's id, unique on its device. Rules: CNT. */
+ACL_FUNC_VISIBILITY aclError aclrtCntNotifyGetId(aclrtCntNotify cntNotify, uint32_t* notifyId);
+
+/* Destroys a counting notify. Rules: CNT. */
+ACL_FUNC_VISIBILITY aclError aclrtCntNotifyDestroy(aclrtCntNotify cntNotify);
 
 /* ---- Callbacks on the host ---- */
 
@@ -915,6 +1110,13 @@ ACL_FUNC_VISIBILITY aclError aclrtMemcpyBatchAsyncV2(void** dsts, size_t* destMa
                                                      size_t* attrsIndexes, size_t numAttrs,
                                                      aclrtStream stream);
 
+/* Combines count bytes of elements on a stream: dst[i] becomes dst[i] op src[i].
+ * [in] dst, src  device memory of the stream's device, of any alignment; may be the same
+ * [in] reserve   must be NULL. Rules: RED. */
+ACL_FUNC_VISIBILITY aclError aclrtReduceAsync(void* dst, const void* src, uint64_t count,
+                                              aclrtReduceKind kind, aclDataType type,
+                                              aclrtStream stream, void* reserve);
+
 /* Copies height rows of width bytes; done on return.
  * [in] dpitch, spitch  bytes from one row to the next. Rules: COPY2D. */
 ACL_FUNC_VISIBILITY aclError aclrtMemcpy2d(void* dst, size_t dpitch, const void* src, size_t spitch,
@@ -1065,7 +1267,7 @@ typedef enum aclrtMemLinkType ACL_ENUM_BASE {
 ACL_FUNC_VISIBILITY aclError aclrtMapMem(void* virPtr, size_t size, size_t offset,
                                          aclrtDrvMemHandle handle, uint64_t flags);
 
-/* As aclrtMapMem, but nobody has access before aclrtMemSetAccess grants it. Rules: NOACC. */
+/* As aclrtMapMem, but without access until aclrtMemSetAccess grants it. Rules: NOACC. */
 ACL_FUNC_VISIBILITY aclError aclrtMemMapNoAccess(void* virPtr, size_t size, size_t offset,
                                                  aclrtDrvMemHandle handle, uint64_t flags);
 
@@ -1200,6 +1402,11 @@ ACL_FUNC_VISIBILITY aclError aclrtIpcMemSetImportPid(const char* key, int32_t* p
 ACL_FUNC_VISIBILITY aclError aclrtIpcMemImportPidInterServer(const char* key,
                                                              aclrtServerPid* serverPids,
                                                              size_t num);
+
+/* The same for an exported notify. Rules: XPROC. */
+ACL_FUNC_VISIBILITY aclError aclrtNotifySetImportPidInterServer(aclrtNotify notify,
+                                                                aclrtServerPid* serverPids,
+                                                                size_t num);
 
 /* Gives an address for the memory another process exported.
  * [in] flags  ACL_RT_IPC_MEM_IMPORT_FLAG_*. Rules: IPC. */
@@ -1560,6 +1767,54 @@ ACL_FUNC_VISIBILITY aclError aclrtGetErrorVerbose(int32_t deviceId, aclrtErrorIn
 
 /* Repairs what aclrtGetErrorVerbose reported. Rules: ERR. */
 ACL_FUNC_VISIBILITY aclError aclrtRepairError(int32_t deviceId, const aclrtErrorInfo* errorInfo);
+
+/* ---- Snapshot of a process (experimental) ---- */
+
+typedef enum aclrtSnapShotStage ACL_ENUM_BASE {
+  ACL_RT_SNAPSHOT_LOCK_PRE = 0,
+  ACL_RT_SNAPSHOT_BACKUP_PRE = 1,
+  ACL_RT_SNAPSHOT_BACKUP_POST = 2,
+  ACL_RT_SNAPSHOT_RESTORE_PRE = 3,
+  ACL_RT_SNAPSHOT_RESTORE_POST = 4,
+  ACL_RT_SNAPSHOT_UNLOCK_POST = 5
+} aclrtSnapShotStage;
+
+typedef struct aclrtSnapShotBackupArgs {
+  uint32_t backupFlags;
+  char reserved[60];
+} aclrtSnapShotBackupArgs;
+
+typedef struct aclrtSnapShotRestoreArgs {
+  uint32_t restoreFlags;
+  char reserved[60];
+} aclrtSnapShotRestoreArgs;
+
+/* Called once per device in use. Any answer but 0 lets the call fail with 507912. */
+typedef uint32_t (*aclrtSnapShotCallBack)(int32_t deviceId, void* args);
+
+/* Holds the process: calls that change what it has wait from now on, also those of this thread.
+ * [in] pid      the calling process
+ * [in] reserve  must be NULL. Rules: SNAP. */
+ACL_FUNC_VISIBILITY aclError aclrtSnapShotProcessLock(int pid, void* reserve);
+
+/* Waits for the streams, keeps the contents of device memory on the host and gives the memory of
+ * the devices back.
+ * [in] args  must be NULL. Rules: SNAP. */
+ACL_FUNC_VISIBILITY aclError aclrtSnapShotProcessBackup(int pid, aclrtSnapShotBackupArgs* args);
+
+/* Takes the memory of the devices again, with its contents and at its addresses.
+ * [in] args  must be NULL. Rules: SNAP. */
+ACL_FUNC_VISIBILITY aclError aclrtSnapShotProcessRestore(int pid, aclrtSnapShotRestoreArgs* args);
+
+/* Lets the calls go that wait. Rules: SNAP. */
+ACL_FUNC_VISIBILITY aclError aclrtSnapShotProcessUnlock(int pid, void* reserve);
+
+/* Has a function called at a stage, after those registered before. Rules: SNAP. */
+ACL_FUNC_VISIBILITY aclError aclrtSnapShotCallbackRegister(aclrtSnapShotStage stage,
+                                                           aclrtSnapShotCallBack callback,
+                                                           void* args);
+ACL_FUNC_VISIBILITY aclError aclrtSnapShotCallbackUnregister(aclrtSnapShotStage stage,
+                                                             aclrtSnapShotCallBack callback);
 
 #ifdef __cplusplus
 }

@@ -48,24 +48,52 @@ ACL_FUNC_VISIBILITY aclError aclUnderstudyGetHostMemory(aclUnderstudyHostMemory*
 /* What of this process is alive, for tests that look for leaks. */
 typedef struct aclUnderstudyObjects {
   uint64_t deviceBytes;     /* memory of all devices that this process has, without imports */
-  uint64_t allocations;     /* of the aclrtMalloc family, and imported by key */
+  uint64_t allocations;     /* of the aclrtMalloc family, managed, and imported by key */
   uint64_t hostAllocations; /* of the aclrtMallocHost family */
   uint64_t physicalHandles; /* of aclrtMallocPhysical, imports and retained ones */
   uint64_t reservations;    /* of addresses */
   uint64_t mappings;        /* in reservations */
-  uint64_t reserved[10];
+  uint64_t heldCalls;       /* calls that wait for aclrtSnapShotProcessUnlock */
+  uint64_t streams;         /* created ones; not the default stream that every context has */
+  uint64_t events;          /* of all kinds, and opened ones of other processes */
+  uint64_t notifies;        /* plain, counting and imported ones */
+  uint64_t pools;           /* of aclrtMemPoolCreate */
+  uint64_t reserved[5];
 } aclUnderstudyObjects;
 
 /* Counts them. All are 0 in a process that made no call yet; the runtime is not started for it. */
 ACL_FUNC_VISIBILITY aclError aclUnderstudyCountObjects(aclUnderstudyObjects* objects);
 
 /* Takes callbacks of aclrtLaunchCallback that will never run, because their stream was aborted or
- * ended, or nobody serves it: for those who own what userData refers to. They are remembered from
+ * ended, or no thread serves it: for the owner of what userData refers to. They are remembered from
  * the first call for a function on, until they are taken.
  * [out] userData  room for capacity pointers; they come in no order
  * [out] count     how many there were; if as many as there is room for, there may be more */
 ACL_FUNC_VISIBILITY aclError aclUnderstudyTakeDroppedCallbacks(aclrtCallback fn, void** userData,
                                                                size_t capacity, size_t* count);
+
+/* What failed: a call, or a task of a stream. */
+typedef struct aclUnderstudyFailure {
+  const char* function; /* the function that failed; NULL if it is a task */
+  const char* sentence; /* what is wrong, in one line; only valid during the call */
+  aclError code;        /* that the function returns, or a synchronization will return */
+  int32_t deviceId;     /* of the task, and so are the next two; -1 if it is a call */
+  uint32_t streamId;
+  uint32_t taskId;
+  uint64_t reserved[4];
+} aclUnderstudyFailure;
+
+typedef void (*aclUnderstudyErrorListener)(const aclUnderstudyFailure* failure, void* userData);
+
+/* Has fn called whenever a call of this process fails, before that call returns, and whenever a
+ * task of a stream fails; for tools that show what went wrong in a test. There is one listener in a
+ * process: it replaces the one before, and NULL is none. When this returns, no thread is in the one
+ * before any more, so a caller must hold no lock that it takes.
+ * fn runs on the thread that failed, so several threads may be in it. It may make calls, of whose
+ * failures it does not hear, and must return. A child of fork starts without a listener.
+ * Fails in a listener. */
+ACL_FUNC_VISIBILITY aclError aclUnderstudySetErrorListener(aclUnderstudyErrorListener fn,
+                                                           void* userData);
 
 /* The runtime directory of the server that this process is on, for as long as it lives; NULL before
  * the first call that needs a server. */

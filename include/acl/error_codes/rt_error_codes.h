@@ -26,7 +26,7 @@
 #define ACL_ERROR_RT_THREAD_SUBSCRIBE 107012            /* no or second thread subscriber */
 #define ACL_ERROR_RT_GROUP_NOT_SET 107013               /* no compute group chosen */
 #define ACL_ERROR_RT_GROUP_NOT_CREATE 107014            /* compute group does not exist */
-#define ACL_ERROR_RT_STREAM_NO_CB_REG 107015            /* nobody serves the callbacks */
+#define ACL_ERROR_RT_STREAM_NO_CB_REG 107015            /* no thread serves the callbacks */
 #define ACL_ERROR_RT_INVALID_MEMORY_TYPE 107016         /* bad memory type */
 #define ACL_ERROR_RT_INVALID_HANDLE 107017              /* bad or destroyed handle */
 #define ACL_ERROR_RT_INVALID_MALLOC_TYPE 107018         /* wrong kind of allocation */
@@ -127,8 +127,18 @@
 #define ACL_ERROR_RT_DRV_INTERNAL_ERROR 507899              /* any other driver failure */
 #define ACL_ERROR_RT_SOCKET_CLOSE 507901                    /* host-device session closed */
 #define ACL_ERROR_RT_STREAM_CAPTURE_INVALIDATED 507903      /* capture became invalid */
-#define ACL_ERROR_HOST_MEMORY_ALREADY_REGISTERED 507910     /* host range registered already */
-#define ACL_ERROR_HOST_MEMORY_NOT_REGISTERED 507911         /* host range not registered */
-#define ACL_ERROR_RT_L3_PORT_ERROR 507914                   /* L3 port error */
+#define ACL_ERROR_RT_COMM_OP_RETRY_FAIL 507904              /* communication failed again */
+#define ACL_ERROR_SNAPSHOT_LOCK_TIMEOUT 507905             /* snapshot: calls did not end in time */
+#define ACL_ERROR_SNAPSHOT_LOCK_FAILED 507906              /* snapshot: cannot lock now */
+#define ACL_ERROR_SNAPSHOT_UNLOCK_FAILED 507907            /* snapshot: cannot unlock now */
+#define ACL_ERROR_SNAPSHOT_BACKUP_FAILED 507908            /* snapshot: cannot back up now */
+#define ACL_ERROR_SNAPSHOT_RESTORE_FAILED 507909           /* snapshot: cannot restore now */
+#define ACL_ERROR_HOST_MEMORY_ALREADY_REGISTERED 507910    /* host range registered already */
+#define ACL_ERROR_HOST_MEMORY_NOT_REGISTERED 507911        /* host range not registered */
+#define ACL_ERROR_SNAPSHOT_CALLBACK_FAILED 507912          /* snapshot: a callback refused */
+#define ACL_ERROR_SNAPSHOT_REGISTER_CALLBACK_FAILED 507913 /* snapshot: registered already */
+#define ACL_ERROR_RT_L3_PORT_ERROR 507914                  /* L3 port error */
+#define ACL_ERROR_RT_CCU_TIMEOUT 507915                    /* communication unit timed out */
+#define ACL_ERROR_RT_CCU_EXCEPTION 507916                  /* communication unit failed */
 
 #endif /* ACL_ERROR_CODES_RT_ERROR_CODES_H_ */
