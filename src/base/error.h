@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What went wrong: a kind, and one exact sentence for the person who has to mend it. An Error is a
+// What went wrong: a kind, and one exact sentence for the person who has to fix it. An Error is a
 // plain value without heap memory, so that it can report that there is no memory. The number a
 // caller sees for each kind is chosen in capi/error_translation.cc and nowhere else.
 #pragma once
@@ -11,19 +11,20 @@
 namespace understudy {
 
 enum class ErrorCode : uint8_t {
-  // The caller's arguments, as the entry point itself checks them.
+  // Arguments as the outer layer checks them, at the entry point (100000).
   kInvalidArgument,
   kInvalidFile,
   kAlreadyInitialized,
   kAlreadyFinalized,
   kFlagsNotSupported,
   kCallbackRefused,
-  // The caller's arguments or the state of its objects, as the runtime behind it sees them.
-  kRefused,
+  // Arguments and the state of objects as the inner layer, the runtime, checks them (107000).
+  kInvalidParam,
   kInvalidDevice,
   kNoContext,
   kInvalidMemoryType,
   kInvalidHandle,
+  kInvalidSymbol,
   kOptionNotSet,
   kOtherContext,
   // Streams, events and callbacks as the runtime finds them.
@@ -33,6 +34,7 @@ enum class ErrorCode : uint8_t {
   kThreadSubscription,
   kNoCallbackThread,
   kTaskTimeout,
+  kWaitTimeout,
   kDeviceAborted,
   kStreamAborted,
   // What the product, the machine or its memory cannot give.
@@ -43,7 +45,9 @@ enum class ErrorCode : uint8_t {
   kLinkNotSupported,
   kConnection,  // another process does not answer
   kOutOfEvents,
+  kOutOfNotifies,
   kOutOfStreams,
+  kPoolUnable,  // a pool that ended, or that cannot do what it is asked for
   // Devices that were not set, host memory and its registrations, our own faults.
   kDeviceNotSet,
   kAlreadyRegistered,
@@ -56,6 +60,14 @@ enum class ErrorCode : uint8_t {
   kCopyFault,
   kStreamTimeout,
   kEventTimeout,
+  // The process as a whole: its lock, and the backup of its memory.
+  kLockTimeout,
+  kLockRefused,
+  kUnlockRefused,
+  kBackupFailed,
+  kRestoreFailed,
+  kSnapshotCallback,
+  kCallbackRegistered,
 };
 
 class Error {

@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/no_cancel.h"
+
 namespace understudy {
 
 void stop_with_sentence(const char* file, int line, const char* format, ...) {
@@ -13,6 +15,7 @@ void stop_with_sentence(const char* file, int line, const char* format, ...) {
   va_start(arguments, format);
   vsnprintf(sentence, sizeof sentence, format, arguments);
   va_end(arguments);
+  const NoCancel no_cancel;
   fprintf(stderr, "understudy: internal fault at %s:%d: %s\n", file, line, sentence);
   abort();
 }

@@ -32,9 +32,13 @@ namespace understudy {
 // Stops the program with one sentence if the calling thread holds a lock of this rank or below.
 void note_lock_taken(LockRank rank);
 void note_lock_released(LockRank rank);
+// Stops the program with one sentence if the calling thread holds a lock. `action` is what it
+// begins, which may take long or wait for other processes.
+void check_no_lock_held(const char* action);
 #else
 inline void note_lock_taken(LockRank) {}
 inline void note_lock_released(LockRank) {}
+inline void check_no_lock_held(const char*) {}
 #endif
 
 class US_CAPABILITY("mutex") Mutex {
@@ -60,7 +64,7 @@ class US_CAPABILITY("mutex") Mutex {
  private:
   static constexpr uint32_t kFree = 0;
   static constexpr uint32_t kTaken = 1;
-  static constexpr uint32_t kWaitedFor = 2;  // taken, and someone may sleep
+  static constexpr uint32_t kWaitedFor = 2;  // taken, and a thread may sleep
 
   void wait_and_lock();
 
@@ -69,7 +73,7 @@ class US_CAPABILITY("mutex") Mutex {
 };
 
 // For a few instructions at a time, without calls that may wait: giving it back is a plain store,
-// because nobody needs to be woken. Whoever meets it spins, then looks again every few
+// because no thread needs to be woken. A thread that meets it spins, then looks again every few
 // microseconds.
 class US_CAPABILITY("mutex") BriefMutex {
  public:

@@ -3,9 +3,6 @@
 // Two ways to wait a little for another thread.
 #pragma once
 
-#include <chrono>
-#include <thread>
-
 namespace understudy {
 
 // For loops that expect something within a microsecond: spares the other thread of the core.
@@ -18,6 +15,6 @@ inline void pause_briefly() {
 }
 
 // For loops whose other side may not be running at all.
-inline void nap() { std::this_thread::sleep_for(std::chrono::microseconds(20)); }
+void nap();
 
 }  // namespace understudy

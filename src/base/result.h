@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Result<T>: a value, or the Error that explains why there is none. Nothing in the project throws
-// on purpose; a Result that nobody looks at does not compile.
+// on purpose; a Result that is not looked at does not compile.
 #pragma once
 
 #include <optional>

@@ -16,4 +16,15 @@ class SizeText {
   char text_[32];
 };
 
+// Sizes to be compared by people: "63.99 GiB". Cut off rather than rounded, so that what is free
+// never looks like more than it is.
+class RoughSizeText {
+ public:
+  explicit RoughSizeText(uint64_t bytes);
+  const char* c_str() const { return text_; }
+
+ private:
+  char text_[32];
+};
+
 }  // namespace understudy

@@ -19,7 +19,7 @@ inline constexpr uint64_t kNormalPage = 4 * kKiB;
 inline constexpr uint64_t kHugePage = 2 * kMiB;
 inline constexpr uint64_t kGiantPage = kGiB;
 
-// A granule is the unit in which memory is mapped, stored and warmed.
+// A granule is the unit in which memory is mapped, stored and committed.
 inline constexpr uint64_t kGranule = kHugePage;
 inline constexpr unsigned kGranuleShift = 21;
 
@@ -32,6 +32,16 @@ constexpr std::optional<uint64_t> align_up(uint64_t value, uint64_t unit) {
   uint64_t raised = 0;
   if (__builtin_add_overflow(value, unit - 1, &raised)) return std::nullopt;
   return align_down(raised, unit);
+}
+
+// Pages of 4 KiB that hold so many bytes.
+constexpr uint64_t normal_pages_of(uint64_t bytes) {
+  return bytes / kNormalPage + (bytes % kNormalPage != 0 ? 1 : 0);
+}
+
+// Never below 0: for figures that other threads change between two looks.
+constexpr uint64_t subtract_to_zero(uint64_t value, uint64_t by) {
+  return value > by ? value - by : 0;
 }
 
 }  // namespace understudy

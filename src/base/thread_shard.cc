@@ -7,18 +7,16 @@ namespace understudy {
 
 namespace {
 
-std::atomic<unsigned> next_shard{0};
+std::atomic<unsigned> next_number{0};
 constexpr unsigned kUnassigned = ~0U;
 // The initial-exec model makes this one instruction, also in a library opened at run time.
-thread_local unsigned shard [[gnu::tls_model("initial-exec")]] = kUnassigned;
+thread_local unsigned number [[gnu::tls_model("initial-exec")]] = kUnassigned;
 
 }  // namespace
 
-unsigned thread_shard() {
-  if (shard == kUnassigned) {
-    shard = next_shard.fetch_add(1, std::memory_order_relaxed) % kShards;
-  }
-  return shard;
+unsigned thread_number() {
+  if (number == kUnassigned) number = next_number.fetch_add(1, std::memory_order_relaxed);
+  return number;
 }
 
 }  // namespace understudy

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A large array that costs memory only where it is used: the allocator takes it zeroed from the
-// kernel and nobody touches it in advance. For types whose initial state is all zero bytes.
+// kernel and is not touched in advance. For types whose initial state is all zero bytes.
 #pragma once
 
 #include <cstddef>

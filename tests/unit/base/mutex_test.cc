@@ -12,7 +12,7 @@ namespace understudy {
 namespace {
 
 TEST(Mutex, OneThreadAtATimeIsInside) {
-  Mutex mutex(LockRank::kStorage);
+  Mutex mutex(LockRank::kExtentAllocator);
   int inside = 0;
   int most_inside = 0;
   int visits = 0;

@@ -76,8 +76,8 @@ TEST(Result, ValueThatCannotBeCopiedIsMoved) {
 }
 
 TEST(Error, AsChangesTheKindAndKeepsTheRest) {
-  const Error changed = out_of_memory().as(ErrorCode::kRefused);
-  EXPECT_EQ(changed.code(), ErrorCode::kRefused);
+  const Error changed = out_of_memory().as(ErrorCode::kInvalidParam);
+  EXPECT_EQ(changed.code(), ErrorCode::kInvalidParam);
   EXPECT_EQ(changed.system_number(), 12);
   EXPECT_STREQ(changed.text(), "no memory for 7");
 }

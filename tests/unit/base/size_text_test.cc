@@ -39,5 +39,19 @@ TEST(SizeText, WhatNoUnitShowsExactlyIsShownInBytes) {
 
 TEST(SizeText, LongestNumberFits) { EXPECT_EQ(text_of(UINT64_MAX), "18446744073709551615 bytes"); }
 
+TEST(SizeText, OneByteIsSingular) { EXPECT_EQ(text_of(1), "1 byte"); }
+
+TEST(RoughSizeText, IsCutOffAndNeverMore) {
+  const auto rough = [](uint64_t bytes) { return std::string(RoughSizeText(bytes).c_str()); };
+  EXPECT_EQ(rough(0), "0 bytes");
+  EXPECT_EQ(rough(1023), "1023 bytes");
+  EXPECT_EQ(rough(kKiB), "1 KiB");
+  EXPECT_EQ(rough(64 * kGiB), "64 GiB");
+  EXPECT_EQ(rough(64 * kGiB - 1), "63.99 GiB");
+  EXPECT_EQ(rough(3 * kMiB / 2), "1.50 MiB");
+  EXPECT_EQ(rough(kTiB + 1), "1.00 TiB");
+  EXPECT_EQ(rough(UINT64_MAX), "16777215.99 TiB");
+}
+
 }  // namespace
 }  // namespace understudy

@@ -21,5 +21,14 @@ TEST(ThreadShard, SixteenThreadsInARowNeverMeet) {
   EXPECT_EQ(*distinct.rbegin(), kShards - 1);
 }
 
+TEST(ThreadShard, NoTwoThreadsHaveANumber) {
+  constexpr size_t kThreads = 3 * kShards;
+  std::array<unsigned, kThreads> numbers{};
+  run_on_threads(kThreads, [&](int i) { numbers[static_cast<size_t>(i)] = thread_number(); });
+  std::set<unsigned> distinct(numbers.begin(), numbers.end());
+  distinct.insert(thread_number());
+  EXPECT_EQ(distinct.size(), kThreads + 1);
+}
+
 }  // namespace
 }  // namespace understudy
