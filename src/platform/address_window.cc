@@ -12,6 +12,7 @@
 #include "base/scope_exit.h"
 #include "base/size_text.h"
 #include "platform/fault_plan.h"
+#include "platform/leak_scan.h"
 
 namespace understudy::platform {
 
@@ -78,18 +79,22 @@ Result<VirtualRange> occupy_anywhere(uint64_t size, uint64_t alignment) {
   return range;
 }
 
-bool vacate(VirtualRange range) { return munmap(to_pointer(range.base), range.size) == 0; }
+bool vacate(VirtualRange range) {
+  end_exclusion_from_leak_scan(range);
+  return munmap(to_pointer(range.base), range.size) == 0;
+}
 
 Result<void> place_file(VirtualRange range, const MemoryFile& file, uint64_t offset,
                         CpuAccess access) {
   int number = planned_fault(SystemCall::kMapFile);
   if (number == 0 && mmap(to_pointer(range.base), range.size, protection_of(access),
-                          MAP_SHARED | MAP_FIXED | MAP_NORESERVE, file.descriptor(),
+                          MAP_SHARED | MAP_FIXED | MAP_NORESERVE, file.usable_descriptor(),
                           static_cast<off_t>(offset)) == MAP_FAILED) {
     number = errno;
   }
   if (number != 0) return mapping_failure(number, range, "map");
   keep_private(range);
+  exclude_from_leak_scan(range);
   return {};
 }
 
@@ -102,6 +107,25 @@ Result<void> cover(VirtualRange range) {
   if (number != 0) return mapping_failure(number, range, "cover");
   madvise(to_pointer(range.base), range.size, MADV_DONTFORK);
   return {};
+}
+
+Result<void> place_memory(VirtualRange range, TouchedPages pages) {
+  int number = planned_fault(SystemCall::kMapFile);
+  if (number == 0 && mmap(to_pointer(range.base), range.size, PROT_READ | PROT_WRITE,
+                          kOccupyFlags | MAP_FIXED, -1, 0) == MAP_FAILED) {
+    number = errno;
+  }
+  if (number != 0) return mapping_failure(number, range, "map");
+  keep_private(range);
+  exclude_from_leak_scan(range);
+  madvise(to_pointer(range.base), range.size,
+          pages == TouchedPages::kHuge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+  return {};
+}
+
+void discard_pages(VirtualRange range) {
+  end_exclusion_from_leak_scan(range);
+  madvise(to_pointer(range.base), range.size, MADV_DONTNEED);
 }
 
 Result<void> change_access(VirtualRange range, CpuAccess access) {
@@ -126,7 +150,7 @@ Result<void> bind_to_numa_node(VirtualRange range, unsigned node) {
   constexpr unsigned kBits = 8 * sizeof(unsigned long);
   std::array<unsigned long, 16> mask{};
   if (node >= mask.size() * kBits) {
-    return Error::system(ErrorCode::kRefused, EINVAL, "NUMA node %u is out of range", node);
+    return Error::system(ErrorCode::kInvalidParam, EINVAL, "NUMA node %u is out of range", node);
   }
   mask[node / kBits] |= 1UL << (node % kBits);
   if (syscall(SYS_mbind, to_pointer(range.base), range.size, MPOL_BIND, mask.data(),

@@ -32,6 +32,13 @@ Result<void> place_file(VirtualRange range, const MemoryFile& file, uint64_t off
                         CpuAccess access);
 // Replaces a window by an occupied range without access. On failure the window stays.
 Result<void> cover(VirtualRange range);
+// Replaces an occupied range by zeroed memory of the process, whose pages the kernel makes when
+// they are touched; of 2 MiB where it has them and the range wants them. On failure the range is as
+// it was.
+enum class TouchedPages : uint8_t { kSmall, kHuge };
+Result<void> place_memory(VirtualRange range, TouchedPages pages);
+// Gives the pages of such a range back; it reads as zeros. Needs nothing that could run out.
+void discard_pages(VirtualRange range);
 Result<void> change_access(VirtualRange range, CpuAccess access);
 
 // A window onto a whole file, read and write, at an address that is a multiple of `alignment`.

@@ -2,6 +2,7 @@
 #include "platform/byte_lock.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/pause.h"
@@ -20,12 +21,14 @@ struct flock on_bytes(short type, uint64_t byte, uint64_t count) {
   return lock;
 }
 
+size_t page_size() { return static_cast<size_t>(sysconf(_SC_PAGESIZE)); }
+
 }  // namespace
 
 bool try_lock_byte(int file, uint64_t byte) {
   if (planned_fault(SystemCall::kLockByte) != 0) return false;
   struct flock lock = on_bytes(F_WRLCK, byte, 1);
-  return fcntl(file, F_SETLK, &lock) == 0;
+  return fcntl(file, F_OFD_SETLK, &lock) == 0;
 }
 
 bool lock_byte(int file, uint64_t byte, Deadline deadline) {
@@ -38,13 +41,29 @@ bool lock_byte(int file, uint64_t byte, Deadline deadline) {
 
 void unlock_byte(int file, uint64_t byte) {
   struct flock lock = on_bytes(F_UNLCK, byte, 1);
-  fcntl(file, F_SETLK, &lock);
+  fcntl(file, F_OFD_SETLK, &lock);
 }
 
-bool is_locked_by_other(int file, uint64_t byte, uint64_t count) {
+ByteLockState byte_lock_state(int file, uint64_t byte, uint64_t count) {
   struct flock lock = on_bytes(F_WRLCK, byte, count);
-  // Where it cannot be told, nobody is taken for dead.
-  return fcntl(file, F_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
+  if (fcntl(file, F_OFD_GETLK, &lock) != 0) return ByteLockState::kUnknown;
+  return lock.l_type == F_UNLCK ? ByteLockState::kFree : ByteLockState::kLocked;
+}
+
+std::optional<LifeLock> LifeLock::try_take(const UnsharedFd& file, uint64_t byte) {
+  // Never touched; a file of any length will do.
+  void* const page = mmap(nullptr, page_size(), PROT_NONE, MAP_SHARED, file.get(), 0);
+  if (page == MAP_FAILED) return std::nullopt;
+  std::optional<LifeLock> taken(LifeLock{page});
+  // A child that had the page would keep the lock.
+  if (madvise(page, page_size(), MADV_DONTFORK) != 0 || !try_lock_byte(file.get(), byte)) {
+    return std::nullopt;
+  }
+  return taken;
+}
+
+LifeLock::~LifeLock() {
+  if (page_ != nullptr) munmap(page_, page_size());
 }
 
 }  // namespace understudy::platform

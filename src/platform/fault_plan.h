@@ -19,15 +19,20 @@ enum class SystemCall : uint8_t {
   kLock,
   kStartThread,
   kOpenFile,
+  kStatFile,
   kLockByte,
   kConnect,
   kSend,
   kReceive,
+  kFence,
   kCount,
 };
 
 // The `n`-th call of this kind from now on (1 is the next one) fails with `system_number`, once.
 void plan_fault(SystemCall call, int n, int system_number);
+// The same, but the process is stopped first (SIGSTOP). When it goes on, the call is made, or fails
+// if the number is not 0.
+void plan_stop(SystemCall call, int n, int system_number = 0);
 void clear_fault_plan();
 
 // 0, or the errno that this call must fail with.

@@ -1,18 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a fork does to us. In a child of fork, the descriptors of stores are closed before fork
-// returns: a child that kept one open would keep all of its parent's memory. Children of a bare
-// clone are noticed by a word of memory that the kernel wipes in them (MADV_WIPEONFORK).
+// What a fork does to this library. A page of memory that the kernel wipes in children
+// (MADV_WIPEONFORK) tells a child from its parent, however the child was made. It is armed when the
+// library is loaded, so a fork at any moment of any call is noticed. Where the kernel cannot wipe,
+// a handler of fork wipes it, and the process id tells children of a bare clone.
+// In a child of fork, registered descriptors are closed before fork returns: a child that kept one
+// open would keep all of its parent's memory. Any thread may call anything.
 #pragma once
+
+#include <atomic>
+#include <cstdint>
 
 namespace understudy::platform {
 
-// Arms the word for this process and has the descriptors closed in children from now on.
+// Ends the state of being a fork child: the process has what it needs of its own.
 void arm_fork_sentinel();
 // True in a child, however it was made, until arm_fork_sentinel is called there.
 bool in_fork_child();
 // Has it called in every child of fork from now on, on the thread that forked.
 void call_in_fork_child(void (*function)());
+
+// One thread of the process at a time. A child finds it free, whichever thread of its parent had it
+// at the moment of the fork.
+class ProcessTurn {
+ public:
+  ProcessTurn();
+  ~ProcessTurn();
+  ProcessTurn(const ProcessTurn&) = delete;
+  ProcessTurn& operator=(const ProcessTurn&) = delete;
+
+ private:
+  std::atomic<uint32_t>& taken_;
+};
 
 // Fixed room: descriptors past it stay open in children.
 void close_in_fork_child(int descriptor);

@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <climits>
 #include <ctime>
 
@@ -14,11 +15,13 @@ namespace {
 
 static_assert(sizeof(std::atomic<uint32_t>) == sizeof(uint32_t));
 
-void wake(const std::atomic<uint32_t>& word, int threads, int flag) {
-  syscall(SYS_futex, &word, FUTEX_WAKE | flag, threads, nullptr, nullptr, 0);
+int wake(const std::atomic<uint32_t>& word, int threads, int flag) {
+  // Fails for addresses without memory alone, where no thread can sleep.
+  const long woken = syscall(SYS_futex, &word, FUTEX_WAKE | flag, threads, nullptr, nullptr, 0);
+  return woken > 0 ? static_cast<int>(woken) : 0;
 }
 
-void sleep(const std::atomic<uint32_t>& word, uint32_t expected, Deadline deadline, int flag) {
+SleepEnd sleep(const std::atomic<uint32_t>& word, uint32_t expected, Deadline deadline, int flag) {
   timespec until;
   timespec* limit = nullptr;
   if (deadline != kNever) {
@@ -29,23 +32,33 @@ void sleep(const std::atomic<uint32_t>& word, uint32_t expected, Deadline deadli
     until.tv_nsec = std::chrono::nanoseconds(since_boot - seconds).count();
     limit = &until;
   }
-  syscall(SYS_futex, &word, FUTEX_WAIT_BITSET | flag, expected, limit, nullptr,
-          FUTEX_BITSET_MATCH_ANY);
+  if (syscall(SYS_futex, &word, FUTEX_WAIT_BITSET | flag, expected, limit, nullptr,
+              FUTEX_BITSET_MATCH_ANY) == 0) {
+    return SleepEnd::kWoken;
+  }
+  switch (errno) {
+    case ETIMEDOUT:
+      return SleepEnd::kTimeOver;
+    case EINTR:
+      return SleepEnd::kInterrupted;
+    default:
+      return SleepEnd::kNotAsleep;
+  }
 }
 
 }  // namespace
 
-void sleep_on(const std::atomic<uint32_t>& word, uint32_t expected, Deadline deadline) {
-  sleep(word, expected, deadline, FUTEX_PRIVATE_FLAG);
+SleepEnd sleep_on(const std::atomic<uint32_t>& word, uint32_t expected, Deadline deadline) {
+  return sleep(word, expected, deadline, FUTEX_PRIVATE_FLAG);
 }
 
-void wake_one(const std::atomic<uint32_t>& word) { wake(word, 1, FUTEX_PRIVATE_FLAG); }
-void wake_all(const std::atomic<uint32_t>& word) { wake(word, INT_MAX, FUTEX_PRIVATE_FLAG); }
+int wake_one(const std::atomic<uint32_t>& word) { return wake(word, 1, FUTEX_PRIVATE_FLAG); }
+int wake_all(const std::atomic<uint32_t>& word) { return wake(word, INT_MAX, FUTEX_PRIVATE_FLAG); }
 
-void sleep_on_shared(const std::atomic<uint32_t>& word, uint32_t expected, Deadline deadline) {
-  sleep(word, expected, deadline, 0);
+SleepEnd sleep_on_shared(const std::atomic<uint32_t>& word, uint32_t expected, Deadline deadline) {
+  return sleep(word, expected, deadline, 0);
 }
 
-void wake_all_processes(const std::atomic<uint32_t>& word) { wake(word, INT_MAX, 0); }
+int wake_all_processes(const std::atomic<uint32_t>& word) { return wake(word, INT_MAX, 0); }
 
 }  // namespace understudy::platform

@@ -10,15 +10,24 @@
 
 namespace understudy::platform {
 
-// Sleeps while the word is `expected`, until woken or the time has come. May return early.
-void sleep_on(const std::atomic<uint32_t>& word, uint32_t expected, Deadline deadline);
+// Why a sleep ended.
+enum class SleepEnd : uint8_t {
+  kWoken,       // by another thread, or for no reason
+  kNotAsleep,   // the word was not as expected
+  kTimeOver,    // the deadline has passed
+  kInterrupted  // by a signal
+};
 
-// The word need not exist any more: only its address is looked at.
-void wake_one(const std::atomic<uint32_t>& word);
-void wake_all(const std::atomic<uint32_t>& word);
+// Sleeps while the word is `expected`, until woken or the time has come. May return early.
+SleepEnd sleep_on(const std::atomic<uint32_t>& word, uint32_t expected, Deadline deadline);
+
+// The word need not exist any more: only its address is looked at. Returns how many threads slept
+// on it and were woken.
+int wake_one(const std::atomic<uint32_t>& word);
+int wake_all(const std::atomic<uint32_t>& word);
 
 // The same for a word in memory that processes share.
-void sleep_on_shared(const std::atomic<uint32_t>& word, uint32_t expected, Deadline deadline);
-void wake_all_processes(const std::atomic<uint32_t>& word);
+SleepEnd sleep_on_shared(const std::atomic<uint32_t>& word, uint32_t expected, Deadline deadline);
+int wake_all_processes(const std::atomic<uint32_t>& word);
 
 }  // namespace understudy::platform

@@ -4,9 +4,22 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <vector>
 
 namespace understudy::platform {
+
+// What the functions below answer where the host does not tell: no limit is known.
+inline constexpr uint64_t kUnknownMemory = UINT64_MAX;
+
+// One limit of the memory that this process may use: the machine's, or that of a memory cgroup
+// around the process.
+struct MemoryLimit {
+  uint64_t id = 0;  // 0: the machine; else the cgroup, as long as it exists
+  uint64_t total = kUnknownMemory;
+  uint64_t available = kUnknownMemory;  // what could still be taken before it is reached
+};
+// All limits that may be reached, the machine's first.
+std::vector<MemoryLimit> memory_limits();
 
 // Bytes this process could still take before the machine or its memory cgroup is full.
 uint64_t available_memory();
@@ -21,6 +34,8 @@ uint64_t address_space_limit();
 bool has_hugetlb_pool(uint64_t page_size);
 
 bool numa_node_exists(uint64_t node);
+// The node of the processor that the calling thread runs on right now.
+unsigned current_numa_node();
 uint64_t available_memory_on_node(unsigned node);
 
 int32_t process_id();

@@ -13,10 +13,6 @@
 #include "platform/fault_plan.h"
 #include "platform/page_commit.h"
 
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
-
 namespace understudy::platform {
 
 namespace {
@@ -62,9 +58,7 @@ Result<VirtualRange> map_host_memory(uint64_t size, HostPages pages) {
 Result<void> populate(VirtualRange range, HostPages pages) {
   if (pages == HostPages::kTransparent && commit_collapsed(range).ok()) return {};
   int number = planned_fault(SystemCall::kCommit);
-  if (number == 0 && madvise(to_pointer(range.base), range.size, MADV_POPULATE_WRITE) != 0) {
-    number = errno;
-  }
+  if (number == 0) number = commit_pages(range);
   if (number != 0) return failure(number, range, "get");
   return {};
 }

@@ -2,17 +2,18 @@
 #include "platform/local_socket.h"
 
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <vector>
 
+#include "base/no_cancel.h"
 #include "base/pause.h"
 #include "platform/fault_plan.h"
 
@@ -42,6 +43,12 @@ Error socket_failure(int number, const char* what, const PrivateDirectory& direc
                        directory.path().c_str(), name, number);
 }
 
+Error name_is_taken(const PrivateDirectory& directory, const char* name) {
+  return Error::system(ErrorCode::kConnection, EADDRINUSE,
+                       "%.120s/%s is not a socket, and this process must listen there; remove it",
+                       directory.path().c_str(), name);
+}
+
 // Room for the descriptors of a message, and for the one too many that shows a wrong one.
 struct ControlBuffer {
   static constexpr size_t kMost = kMostDescriptors + 1;
@@ -58,11 +65,12 @@ Result<UnsharedFd> listen_at(const PrivateDirectory& directory, const char* name
     if (!socket.valid()) number = errno;
   }
   if (number == 0) {
-    directory.remove(name);
+    directory.remove_socket(name);
     const sockaddr_un address = address_of(directory, name);
     if (bind(socket.get(), generic(address), sizeof address) != 0 ||
         listen(socket.get(), kBacklog) != 0) {
       number = errno;
+      if (number == EADDRINUSE) return name_is_taken(directory, name);
     }
   }
   if (number != 0) return socket_failure(number, "listen at", directory, name);
@@ -70,10 +78,12 @@ Result<UnsharedFd> listen_at(const PrivateDirectory& directory, const char* name
 }
 
 Result<UnsharedFd> accept_from(int listener) {
-  UnsharedFd guest(UniqueFd(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)));
-  if (guest.valid() ||
+  const NoCancel no_cancel;
+  UnsharedFd connection(
+      UniqueFd(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)));
+  if (connection.valid() ||
       (errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM)) {
-    return guest;
+    return connection;
   }
   return Error::system(ErrorCode::kOutOfResources, errno,
                        "the host has no descriptor for another connection (errno %d)", errno);
@@ -81,6 +91,7 @@ Result<UnsharedFd> accept_from(int listener) {
 
 Result<UnsharedFd> connect_to(const PrivateDirectory& directory, const char* name,
                               Deadline deadline) {
+  const NoCancel no_cancel;
   int number = planned_fault(SystemCall::kConnect);
   UnsharedFd socket;
   if (number == 0) {
@@ -104,6 +115,7 @@ Result<UnsharedFd> connect_to(const PrivateDirectory& directory, const char* nam
 
 bool send_message(int socket, std::span<const std::byte> bytes, std::span<const int> descriptors) {
   if (planned_fault(SystemCall::kSend) != 0) return false;
+  const NoCancel no_cancel;
   iovec piece{const_cast<std::byte*>(bytes.data()), bytes.size()};
   ControlBuffer control;
   msghdr message = {};
@@ -127,6 +139,7 @@ bool send_message(int socket, std::span<const std::byte> bytes, std::span<const 
 
 Received receive_message(int socket, Message& wanted) {
   if (planned_fault(SystemCall::kReceive) != 0) return Received::kClosed;
+  const NoCancel no_cancel;
   iovec piece{wanted.bytes.data(), wanted.bytes.size()};
   ControlBuffer control;
   msghdr message = {};
@@ -166,11 +179,11 @@ Result<SocketPeer> peer_of(int socket) {
   ucred credentials = {};
   socklen_t length = sizeof credentials;
   if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &length) != 0) {
-    return Error::system(ErrorCode::kConnection, errno, "nobody is at the other end (errno %d)",
+    return Error::system(ErrorCode::kConnection, errno, "no process is at the other end (errno %d)",
                          errno);
   }
-  // A number that was given to another process since then is found out by whoever compares: the
-  // later process was not there when it could have been named.
+  // A number that was given to another process since then is found out by the caller's comparison:
+  // the later process was not there when it could have been named.
   US_TRY_ASSIGN(const std::optional<ProcessIdentity> process, identity_of_process(credentials.pid));
   return SocketPeer{credentials.uid, process.value_or(ProcessIdentity{})};
 }
@@ -186,30 +199,43 @@ void wait_for_any(std::span<Watched> watched, Deadline deadline) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
     limit = static_cast<int>(std::clamp<int64_t>(left.count(), 0, 60'000));
   }
+  const NoCancel no_cancel;
   if (poll(polled.data(), polled.size(), limit) < 0) {
     for (Watched& each : watched) each.ready = false;
     nap();  // more than it may wait for: look again soon, but not without end
     return;
   }
-  for (size_t i = 0; i < watched.size(); ++i) watched[i].ready = polled[i].revents != 0;
+  bool is_closed = false;
+  for (size_t i = 0; i < watched.size(); ++i) {
+    watched[i].ready = polled[i].revents != 0;
+    is_closed |= (polled[i].revents & POLLNVAL) != 0;
+  }
+  if (is_closed) nap();  // by the program: it stays so
 }
 
 Result<WakeSignal> WakeSignal::make() {
-  UnsharedFd descriptor(UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)));
-  if (!descriptor.valid()) {
-    return Error::system(ErrorCode::kOutOfResources, errno, "the host cannot make an eventfd");
+  std::array<int, 2> pair{-1, -1};
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair.data()) != 0) {
+    return Error::system(ErrorCode::kOutOfResources, errno,
+                         "the host cannot make a pair of sockets (errno %d)", errno);
   }
-  return WakeSignal(std::move(descriptor));
+  return WakeSignal(UnsharedFd(UniqueFd(pair[0])), UnsharedFd(UniqueFd(pair[1])));
 }
 
 void WakeSignal::raise() const {
-  const uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written = write(descriptor_.get(), &one, sizeof one);
+  if (identity_of_file(raising_.get()) != raising_identity_) return;
+  const NoCancel no_cancel;
+  const char one = 1;
+  // A full socket wakes as well.
+  [[maybe_unused]] const ssize_t sent = send(raising_.get(), &one, sizeof one, MSG_NOSIGNAL);
 }
 
 void WakeSignal::clear() const {
-  uint64_t count = 0;
-  [[maybe_unused]] const ssize_t got = read(descriptor_.get(), &count, sizeof count);
+  if (identity_of_file(waiting_.get()) != waiting_identity_) return;
+  const NoCancel no_cancel;
+  std::array<char, 64> raised;
+  while (recv(waiting_.get(), raised.data(), raised.size(), 0) > 0) {
+  }
 }
 
 }  // namespace understudy::platform

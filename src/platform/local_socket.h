@@ -12,6 +12,7 @@
 
 #include "base/deadline.h"
 #include "base/result.h"
+#include "platform/memory_file.h"
 #include "platform/private_directory.h"
 #include "platform/process_identity.h"
 #include "platform/unique_fd.h"
@@ -33,11 +34,11 @@ enum class Received : uint8_t {
   kMalformed,  // of another length, or with more descriptors than there may be
 };
 
-// Replaces whatever has that name.
+// Replaces a socket of that name. Fails if anything else has it, which stays as it is.
 Result<UnsharedFd> listen_at(const PrivateDirectory& directory, const char* name);
-// Not valid if nobody wants in. Fails if there is no descriptor for whoever does.
+// Not valid if no client waits. Fails if there is no descriptor for one that does.
 Result<UnsharedFd> accept_from(int listener);
-// Fails at once if nobody listens there any more.
+// Fails at once if no process listens there any more.
 Result<UnsharedFd> connect_to(const PrivateDirectory& directory, const char* name,
                               Deadline deadline);
 
@@ -67,13 +68,23 @@ void wait_for_any(std::span<Watched> watched, Deadline deadline);
 class WakeSignal {
  public:
   static Result<WakeSignal> make();
-  int descriptor() const { return descriptor_.get(); }
+  int descriptor() const { return waiting_.get(); }
   void raise() const;
   void clear() const;
 
  private:
-  explicit WakeSignal(UnsharedFd descriptor) : descriptor_(std::move(descriptor)) {}
-  UnsharedFd descriptor_;
+  WakeSignal(UnsharedFd waiting, UnsharedFd raising)
+      : waiting_(std::move(waiting)),
+        raising_(std::move(raising)),
+        waiting_identity_(identity_of_file(waiting_.get())),
+        raising_identity_(identity_of_file(raising_.get())) {}
+
+  // A pair of sockets, whose identities tell whether the program has closed them: nothing may be
+  // written to a file that has their number by now.
+  UnsharedFd waiting_;
+  UnsharedFd raising_;
+  FileIdentity waiting_identity_;
+  FileIdentity raising_identity_;
 };
 
 }  // namespace understudy::platform

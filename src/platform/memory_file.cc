@@ -12,13 +12,17 @@
 #include <cinttypes>
 #include <string>
 
+#include "base/no_cancel.h"
 #include "base/size_text.h"
 #include "platform/fault_plan.h"
 #include "platform/fork_sentinel.h"
 
 namespace understudy::platform {
 
-void close_descriptor(int descriptor) { close(descriptor); }
+void close_descriptor(int descriptor) {
+  const NoCancel no_cancel;
+  close(descriptor);
+}
 
 namespace {
 
@@ -85,6 +89,7 @@ Result<MemoryFile> MemoryFile::open_of_process(int32_t process, int descriptor,
   UniqueFd file;
   if (number == 0) {
     // Whatever it may be by now must not keep us waiting.
+    const NoCancel no_cancel;
     file = UniqueFd(open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK));
     if (!file.valid()) number = errno;
   }
@@ -97,14 +102,17 @@ Result<MemoryFile> MemoryFile::open_of_process(int32_t process, int descriptor,
 }
 
 MemoryFile::~MemoryFile() {
-  if (descriptor_.valid()) forget_for_fork_child(descriptor_.get());
+  if (!descriptor_.valid()) return;
+  forget_for_fork_child(descriptor_.get());
+  if (!is_open()) descriptor_.release();  // the number is another file's
 }
 
 Result<void> MemoryFile::allocate(uint64_t offset, uint64_t size) {
   int number = planned_fault(SystemCall::kCommit);
   if (number == 0) {
-    while (fallocate(descriptor_.get(), 0, static_cast<off_t>(offset), static_cast<off_t>(size)) !=
-           0) {
+    const NoCancel no_cancel;
+    while (fallocate(usable_descriptor(), 0, static_cast<off_t>(offset),
+                     static_cast<off_t>(size)) != 0) {
       number = errno;
       if (number != EINTR) break;
       number = 0;
@@ -117,8 +125,9 @@ Result<void> MemoryFile::allocate(uint64_t offset, uint64_t size) {
 }
 
 Result<void> MemoryFile::discard(uint64_t offset, uint64_t size) {
+  const NoCancel no_cancel;
   int number = planned_fault(SystemCall::kDiscard);
-  if (number == 0 && fallocate(descriptor_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+  if (number == 0 && fallocate(usable_descriptor(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                                static_cast<off_t>(offset), static_cast<off_t>(size)) != 0) {
     number = errno;
   }
@@ -133,7 +142,7 @@ Result<void> MemoryFile::set_aside(uint64_t offset, uint64_t size) {
   int number = planned_fault(SystemCall::kCommit);
   void* mapping = MAP_FAILED;
   if (number == 0) {
-    mapping = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_.get(),
+    mapping = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, usable_descriptor(),
                    static_cast<off_t>(offset));
     if (mapping == MAP_FAILED) number = errno;
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A file that lives in memory (memfd): the bytes behind a store. Sparse, so its size costs nothing.
+// A file that lives in memory (memfd): the bytes behind a backing file. Sparse, so its size costs
+// nothing.
 //
 // All functions: offsets and sizes are multiples of the file's page size and size > 0. A failure
 // carries errno, changes nothing unless said, and never raises a signal.
@@ -43,9 +44,12 @@ class MemoryFile {
   ~MemoryFile();
 
   int descriptor() const { return descriptor_.get(); }
+  // The same for a system call; -1 if the program has closed it: its number may name another file
+  // by now, which must not be mapped, sent or punched in place of this one.
+  int usable_descriptor() const { return is_open() ? descriptor_.get() : -1; }
   FileKind kind() const { return kind_; }
   uint64_t size() const { return size_; }
-  FileIdentity identity() const { return identity_of_file(descriptor_.get()); }
+  const FileIdentity& identity() const { return identity_; }
 
   // Makes pages for a range. On failure some pages of the range may have been made.
   Result<void> allocate(uint64_t offset, uint64_t size);
@@ -57,9 +61,14 @@ class MemoryFile {
 
  private:
   MemoryFile(UniqueFd descriptor, FileKind kind, uint64_t size)
-      : descriptor_(std::move(descriptor)), kind_(kind), size_(size) {}
+      : descriptor_(std::move(descriptor)),
+        identity_(identity_of_file(descriptor_.get())),
+        kind_(kind),
+        size_(size) {}
+  bool is_open() const { return identity_of_file(descriptor_.get()) == identity_; }
 
   UniqueFd descriptor_;
+  FileIdentity identity_;
   FileKind kind_;
   uint64_t size_;
 };

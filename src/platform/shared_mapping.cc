@@ -9,8 +9,11 @@
 
 #include <cerrno>
 
+#include "base/no_cancel.h"
 #include "base/size_text.h"
+#include "base/sizes.h"
 #include "platform/fault_plan.h"
+#include "platform/leak_scan.h"
 
 namespace understudy::platform {
 
@@ -32,7 +35,12 @@ Result<SharedMapping> SharedMapping::make(int file, uint64_t size, int flags) {
 }
 
 Result<SharedMapping> SharedMapping::of_file(int file, uint64_t size) {
-  return make(file, size, 0);
+  US_TRY_ASSIGN(SharedMapping mapping, make(file, size, 0));
+  const uint64_t existing = align_up(file_size(file), kNormalPage).value_or(size);
+  if (existing < size) {
+    exclude_from_leak_scan({to_address(mapping.data()) + existing, size - existing});
+  }
+  return mapping;
 }
 
 Result<SharedMapping> SharedMapping::without_file(uint64_t size) {
@@ -46,7 +54,9 @@ SharedMapping& SharedMapping::operator=(SharedMapping&& other) noexcept {
 }
 
 SharedMapping::~SharedMapping() {
-  if (data_ != nullptr) munmap(data_, size_);
+  if (data_ == nullptr) return;
+  end_exclusion_from_leak_scan({to_address(data_), size_});
+  munmap(data_, size_);
 }
 
 namespace {
@@ -70,6 +80,7 @@ Result<void> resize_file(int file, uint64_t size) {
 }
 
 Result<void> clear_file(int file) {
+  const NoCancel no_cancel;
   const uint64_t size = file_size(file);
   if (size == 0 || fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
                              static_cast<off_t>(size)) == 0) {
@@ -87,6 +98,7 @@ Result<void> back_file(int file, uint64_t offset, uint64_t size) {
   int number = planned_fault(SystemCall::kCommit);
   if (number == 0 && is_past_limit(offset + size)) number = EFBIG;
   if (number == 0) {
+    const NoCancel no_cancel;
     do {
       number = posix_fallocate(file, static_cast<off_t>(offset), static_cast<off_t>(size));
     } while (number == EINTR);

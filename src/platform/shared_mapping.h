@@ -37,7 +37,8 @@ class SharedMapping {
 // Gives a file its size; bytes beyond the old one are zero and cost nothing until they are used.
 Result<void> resize_file(int file, uint64_t size);
 uint64_t file_size(int file);
-// Makes all bytes of a file zero, and gives back what they cost. Whoever has it mapped sees zeros.
+// Makes all bytes of a file zero, and gives back what they cost. Every process that has it mapped
+// sees zeros.
 Result<void> clear_file(int file);
 // Makes sure that a range of a file can be touched: where there is no room for it, that would be a
 // signal.

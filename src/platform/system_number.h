@@ -12,7 +12,12 @@ bool means_occupied(const Error& error);
 // This kernel or this process can never do it.
 bool means_impossible(const Error& error);
 
-// Nobody listens there, or no longer.
+// There is nothing of that name.
+bool means_absent(const Error& error);
+
+// No process listens there, or none does any longer.
 bool means_nobody_there(const Error& error);
+// The place that a path names does not do: it is missing, full, read-only or not this user's.
+bool means_unusable_place(const Error& error);
 
 }  // namespace understudy::platform

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdlib>
 
+#include "base/no_cancel.h"
 #include "platform/unique_fd.h"
 
 namespace understudy::platform {
@@ -19,7 +20,8 @@ constexpr size_t kMaxText = size_t{64} << 20;
 }  // namespace
 
 std::optional<std::string> read_text_file(const std::string& path) {
-  // Without waiting: a pipe that nobody writes to would never open.
+  const NoCancel no_cancel;
+  // Without waiting: a pipe without a writer would never open.
   const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat status;
   if (!file.valid() || fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
@@ -43,6 +45,17 @@ std::optional<std::string> environment_variable(const char* name) {
   const char* value = getenv(name);
   if (value == nullptr) return std::nullopt;
   return value;
+}
+
+std::vector<std::string> environment_names(std::string_view beginning) {
+  std::vector<std::string> names;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view variable = *entry;
+    const size_t end = variable.find('=');
+    if (!variable.starts_with(beginning) || end >= variable.size() - 1) continue;
+    names.emplace_back(variable.substr(0, end));
+  }
+  return names;
 }
 
 }  // namespace understudy::platform

@@ -3,6 +3,8 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace understudy::platform {
 
@@ -12,5 +14,7 @@ std::optional<std::string> read_text_file(const std::string& path);
 
 // A variable of the environment; nothing if it is unset.
 std::optional<std::string> environment_variable(const char* name);
+// The names of all that begin like this and are not set to nothing.
+std::vector<std::string> environment_names(std::string_view beginning);
 
 }  // namespace understudy::platform

@@ -26,6 +26,8 @@ struct Start {
 void* run(void* raw) {
   const std::unique_ptr<Start> start(static_cast<Start*>(raw));
   pthread_setname_np(pthread_self(), start->name);
+  // Nor do its calls of functions of the program end it, unless those do it themselves.
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, nullptr);
   start->body(start->argument);
   return nullptr;
 }
@@ -59,7 +61,7 @@ Result<void> start_thread(const char* name, void (*body)(void*), void* argument)
     failure = pthread_create(&thread, nullptr, run, start.get());
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     if (failure == 0) {
-      start.release();
+      (void)start.release();
       pthread_detach(thread);
       return {};
     }

@@ -9,8 +9,8 @@
 
 namespace understudy::platform {
 
-// Starts a thread that nobody waits for. It takes no signals but those of its own faults, so that
-// the program's handlers run on the program's threads.
+// Starts a detached thread. It takes no signals but those of its own faults, so that
+// the program's handlers run on the program's threads, and cannot be cancelled.
 Result<void> start_thread(const char* name, void (*body)(void*), void* argument);
 
 // How many processors this process may use at this moment.

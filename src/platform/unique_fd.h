@@ -25,6 +25,8 @@ class UniqueFd {
 
   int get() const { return descriptor_; }
   bool valid() const { return descriptor_ >= 0; }
+  // The caller closes it.
+  int release() { return std::exchange(descriptor_, -1); }
 
  private:
   void reset() {

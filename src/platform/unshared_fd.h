@@ -24,6 +24,9 @@ class UnsharedFd {
     return *this;
   }
 
+  // The caller closes it, and forgets it for fork children.
+  int release() && { return descriptor_.release(); }
+
   int get() const { return descriptor_.get(); }
   bool valid() const { return descriptor_.valid(); }
 
