@@ -84,11 +84,11 @@ TEST(AddressWindow, OccupyTakesExactlyTheRangeThatIsFree) {
 }
 
 TEST(AddressWindow, OnlyEexistMeansOccupied) {
-  EXPECT_TRUE(means_occupied(Error::system(ErrorCode::kRefused, EEXIST, "x")));
-  EXPECT_FALSE(means_occupied(Error::system(ErrorCode::kRefused, ENOMEM, "x")));
-  EXPECT_FALSE(means_occupied(Error::format(ErrorCode::kRefused, "x")));
-  EXPECT_TRUE(means_impossible(Error::system(ErrorCode::kRefused, EINVAL, "x")));
-  EXPECT_FALSE(means_impossible(Error::system(ErrorCode::kRefused, ENOMEM, "x")));
+  EXPECT_TRUE(means_occupied(Error::system(ErrorCode::kInvalidParam, EEXIST, "x")));
+  EXPECT_FALSE(means_occupied(Error::system(ErrorCode::kInvalidParam, ENOMEM, "x")));
+  EXPECT_FALSE(means_occupied(Error::format(ErrorCode::kInvalidParam, "x")));
+  EXPECT_TRUE(means_impossible(Error::system(ErrorCode::kInvalidParam, EINVAL, "x")));
+  EXPECT_FALSE(means_impossible(Error::system(ErrorCode::kInvalidParam, ENOMEM, "x")));
 }
 
 TEST(AddressWindow, PlacedFileShowsItsBytesFromTheOffsetOn) {
@@ -212,7 +212,7 @@ TEST(AddressWindow, FirstPageOfAllIsNotMapped) { EXPECT_FALSE(is_mapped(8)); }
 
 TEST(AddressWindow, NumaNodePastAnyMachineIsRefused) {
   const Window window(kNormalPage);
-  EXPECT_TRUE(fails_with(bind_to_numa_node(window.range, 1024), ErrorCode::kRefused));
+  EXPECT_TRUE(fails_with(bind_to_numa_node(window.range, 1024), ErrorCode::kInvalidParam));
   EXPECT_FALSE(bind_to_numa_node(window.range, 1000).ok());
 }
 

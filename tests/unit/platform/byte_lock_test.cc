@@ -3,12 +3,17 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
+#include <optional>
+#include <utility>
 
 #include "platform/unique_fd.h"
+#include "platform/unshared_fd.h"
 #include "unit/other_process.h"
 #include "unit/platform/planned_fault.h"
 #include "unit/temporary_file.h"
@@ -25,7 +30,7 @@ class ByteLock : public testing::Test {
   TemporaryFile file_{""};
 };
 
-TEST_F(ByteLock, IsOfOneProcessAtATime) {
+TEST_F(ByteLock, IsOfOneAtATime) {
   const UniqueFd own = open_file();
   ASSERT_TRUE(try_lock_byte(own.get(), kByte));
   OtherProcess child([&](const Line& line) {
@@ -46,7 +51,7 @@ TEST_F(ByteLock, IsOfOneProcessAtATime) {
   EXPECT_TRUE(child.ended_well());
 }
 
-TEST_F(ByteLock, ProcessMayTakeItsOwnAgain) {
+TEST_F(ByteLock, OpeningMayTakeItsOwnAgain) {
   const UniqueFd own = open_file();
   EXPECT_TRUE(try_lock_byte(own.get(), kByte));
   EXPECT_TRUE(try_lock_byte(own.get(), kByte));
@@ -84,23 +89,100 @@ TEST_F(ByteLock, GoesWithAProcessThatIsKilled) {
   EXPECT_TRUE(try_lock_byte(own.get(), kByte));
 }
 
-TEST_F(ByteLock, ChildDoesNotInheritIt) {
+TEST_F(ByteLock, IsOfOneOpeningOfTheFile) {
   const UniqueFd own = open_file();
   ASSERT_TRUE(try_lock_byte(own.get(), kByte));
-  OtherProcess child([&](const Line&) { EXPECT_FALSE(try_lock_byte(own.get(), kByte)); });
-  EXPECT_TRUE(child.ended_well());
-  // Nor does the child's end drop it.
-  OtherProcess other([&](const Line&) { EXPECT_TRUE(is_locked_by_other(own.get(), kByte)); });
-  EXPECT_TRUE(other.ended_well());
+  {
+    const UniqueFd other = open_file();
+    EXPECT_FALSE(try_lock_byte(other.get(), kByte));
+    EXPECT_TRUE(is_locked_by_other(other.get(), kByte));
+  }
+  // Nor does it go when another opening is closed.
+  const UniqueFd other = open_file();
+  EXPECT_TRUE(is_locked_by_other(other.get(), kByte));
 }
 
-TEST_F(ByteLock, ClosingAnyDescriptorOfTheFileDropsIt) {
-  const UniqueFd own = open_file();
-  ASSERT_TRUE(try_lock_byte(own.get(), kByte));
-  (void)open_file();
-  OtherProcess child([&](const Line&) { EXPECT_FALSE(is_locked_by_other(own.get(), kByte)); });
-  EXPECT_TRUE(child.ended_well());
+TEST_F(ByteLock, WhatCannotBeToldCountsAsLocked) {
+  EXPECT_EQ(byte_lock_state(-1, kByte), ByteLockState::kUnknown);
+  EXPECT_TRUE(is_locked_by_other(-1, kByte));
 }
+
+// ---- Locks for life ----
+
+TEST_F(ByteLock, LockForLifeNeedsNoDescriptor) {
+  const UniqueFd own = open_file();
+  {
+    std::optional<LifeLock> life = LifeLock::try_take(UnsharedFd(open_file()), kByte);
+    ASSERT_TRUE(life);
+    EXPECT_TRUE(is_locked_by_other(own.get(), kByte));
+    EXPECT_FALSE(is_locked_by_other(own.get(), kByte + 1));
+    EXPECT_FALSE(LifeLock::try_take(UnsharedFd(open_file()), kByte));
+    EXPECT_TRUE(is_locked_by_other(own.get(), kByte));
+    // It moves with its object.
+    const LifeLock moved = std::move(*life);
+    life.reset();
+    EXPECT_TRUE(is_locked_by_other(own.get(), kByte));
+  }
+  EXPECT_FALSE(is_locked_by_other(own.get(), kByte));
+}
+
+TEST_F(ByteLock, LockForLifeSurvivesTheEndOfAllDescriptors) {
+  const UniqueFd own = open_file();
+  OtherProcess child([&](const Line& line) {
+    const auto life = LifeLock::try_take(UnsharedFd(open_file()), kByte);
+    EXPECT_TRUE(life);
+    (void)open_file();
+    // All but the line, which has the highest number.
+    for (int each = 3; each < line.descriptor(); ++each) close(each);
+    line.say();
+    line.hear();
+  });
+  child.hear_word();
+  EXPECT_TRUE(is_locked_by_other(own.get(), kByte));
+  child.kill();
+  EXPECT_FALSE(is_locked_by_other(own.get(), kByte));
+}
+
+TEST_F(ByteLock, LockForLifeEndsWithItsProcessThoughAChildOfItLives) {
+  const UniqueFd own = open_file();
+  OtherProcess parent([&](const Line& line) {
+    const auto life = LifeLock::try_take(UnsharedFd(open_file()), kByte);
+    const pid_t child = fork();
+    if (child == 0) {
+      pause();
+      _exit(0);
+    }
+    line.say(static_cast<uint64_t>(child));
+    line.hear();
+  });
+  const auto child = static_cast<pid_t>(parent.hear_word());
+  EXPECT_TRUE(is_locked_by_other(own.get(), kByte));
+  parent.kill();
+  EXPECT_FALSE(is_locked_by_other(own.get(), kByte));
+  EXPECT_EQ(kill(child, SIGKILL), 0);
+}
+
+TEST_F(ByteLock, LockForLifeEndsWhenTheProcessExecutesAnotherProgram) {
+  const UniqueFd own = open_file();
+  OtherProcess child([&](const Line&) {
+    const auto life = LifeLock::try_take(UnsharedFd(open_file()), kByte);
+    EXPECT_TRUE(life && is_locked_by_other(own.get(), kByte));
+    execl("/bin/sleep", "sleep", "60", nullptr);
+  });
+  const Deadline patience = Clock::now() + std::chrono::seconds(60);
+  // Its line is closed when it executes the program, and the lock a little earlier.
+  EXPECT_FALSE(child.hear());
+  EXPECT_TRUE(lock_byte(own.get(), kByte, patience));
+}
+
+TEST_F(ByteLock, HostThatDoesNotLockGivesNoLockForLife) {
+  const PlannedFault fault(SystemCall::kLockByte, 1, ENOLCK);
+  EXPECT_FALSE(LifeLock::try_take(UnsharedFd(open_file()), kByte));
+  EXPECT_TRUE(fault.happened());
+  EXPECT_TRUE(LifeLock::try_take(UnsharedFd(open_file()), kByte));
+}
+
+// ---- Waiting ----
 
 TEST_F(ByteLock, WaitsUntilTheDeadlineAndNoLonger) {
   const UniqueFd own = open_file();

@@ -3,12 +3,16 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <optional>
+#include <thread>
+#include <vector>
 
 #include "platform/memory_file.h"
 #include "unit/expect_result.h"
@@ -69,6 +73,56 @@ TEST_F(ForkSentinel, ChildThatArmsItAgainIsAProcessOfItsOwn) {
     // Its own child notices in turn.
     return in_child([] { return in_fork_child() ? 7 : 3; });
   });
+  EXPECT_EQ(code, 7);
+}
+
+TEST_F(ForkSentinel, ChildFindsTheTurnFreeThatItsParentHas) {
+  const ProcessTurn turn;
+  const auto takes_it = [] {
+    alarm(30);
+    const ProcessTurn own;
+    return 7;
+  };
+  EXPECT_EQ(in_child(takes_it), 7);
+  EXPECT_EQ(in_cloned_child(takes_it), 7);
+}
+
+TEST_F(ForkSentinel, OneThreadHasTheTurnAtATime) {
+  int inside = 0;
+  int most = 0;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      for (int round = 0; round < 100; ++round) {
+        const ProcessTurn turn;
+        most = std::max(most, ++inside);
+        --inside;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(most, 1);
+}
+
+// Both are process 1, of a pid namespace each.
+TEST_F(ForkSentinel, ChildWithTheNumberOfItsParentIsAnotherProcess) {
+  const auto in_new_namespace = [](auto body) {
+    const auto child = static_cast<pid_t>(
+        syscall(SYS_clone, SIGCHLD | CLONE_NEWPID, nullptr, nullptr, nullptr, 0));
+    if (child < 0) return 100;  // not allowed
+    if (child == 0) _exit(body());
+    return result_of(child);
+  };
+  const int code = in_new_namespace([&] {
+    arm_fork_sentinel();
+    const MemoryFile store = make_store();
+    return in_new_namespace([&] {
+      if (getpid() != 1 || !in_fork_child()) return 1;
+      close_inherited_descriptors();
+      return is_open(store.descriptor()) ? 2 : 7;
+    });
+  });
+  if (code == 100) GTEST_SKIP() << "no new namespace without privileges";
   EXPECT_EQ(code, 7);
 }
 

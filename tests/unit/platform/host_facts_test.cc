@@ -2,11 +2,15 @@
 #include "platform/host_facts.h"
 
 #include <gtest/gtest.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdint>
 
 #include "base/sizes.h"
+#include "support/refused_calls.h"
+#include "unit/other_process.h"
 
 namespace understudy::platform {
 namespace {
@@ -34,6 +38,30 @@ TEST(HostFacts, FirstNumaNodeExistsAndTheMillionthDoesNot) {
 TEST(HostFacts, NodeHasNotMoreMemoryThanTheMachine) {
   EXPECT_GT(available_memory_on_node(0), 0u);
   EXPECT_LE(available_memory_on_node(0), total_memory());
+}
+
+// Unknown is not nothing: a process that may open no file is not one without memory.
+TEST(HostFacts, WithoutFilesTheKernelItselfIsAsked) {
+  const uint64_t total = total_memory();
+  OtherProcess child([&](const Line&) {
+    ASSERT_TRUE(understudy_test::refuse_system_call(SYS_openat, EACCES));
+    EXPECT_GE(total_memory(), total);
+    EXPECT_LT(total_memory(), kUnknownMemory);
+    EXPECT_GT(available_memory(), 0u);
+    EXPECT_LE(available_memory(), total_memory());
+    EXPECT_GT(available_memory_on_node(0), 0u);
+  });
+  EXPECT_TRUE(child.ended_well());
+}
+
+TEST(HostFacts, WhereNothingIsToldThereIsNoLimit) {
+  OtherProcess child([](const Line&) {
+    ASSERT_TRUE(understudy_test::refuse_system_call(SYS_openat, EACCES));
+    ASSERT_TRUE(understudy_test::refuse_system_call(SYS_sysinfo, EPERM));
+    EXPECT_EQ(total_memory(), kUnknownMemory);
+    EXPECT_EQ(available_memory(), kUnknownMemory);
+  });
+  EXPECT_TRUE(child.ended_well());
 }
 
 TEST(HostFacts, NoMachineHasAPoolOfPagesOfAnOddSize) {

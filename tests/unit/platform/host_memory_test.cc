@@ -8,7 +8,9 @@
 #include <cstdint>
 
 #include "base/sizes.h"
+#include "support/refused_calls.h"
 #include "unit/expect_result.h"
+#include "unit/other_process.h"
 #include "unit/platform/planned_fault.h"
 
 namespace understudy::platform {
@@ -37,6 +39,20 @@ TEST(HostMemory, MappedMemoryIsAlignedZeroedAndWritable) {
     unmap_host_memory(range);
     EXPECT_FALSE(is_wholly_mapped(range));
   }
+}
+
+TEST(HostMemory, PagesArePopulatedWithoutTheAdviceForIt) {
+  constexpr int kPopulateWrite = 23;
+  OtherProcess child([](const Line&) {
+    ASSERT_TRUE(understudy_test::refuse_advice(kPopulateWrite, EINVAL));
+    for (const HostPages pages : {HostPages::kTransparent, HostPages::kSmall}) {
+      const VirtualRange range = value_of(map_host_memory(kSize, pages));
+      EXPECT_TRUE(is_ok(populate(range, pages)));
+      EXPECT_TRUE(is_resident(range));
+      unmap_host_memory(range);
+    }
+  });
+  EXPECT_TRUE(child.ended_well());
 }
 
 TEST(HostMemory, PopulatedPagesAreThereBeforeAnyoneTouchesThem) {

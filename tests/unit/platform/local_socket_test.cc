@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
 #include <iterator>
 #include <string>
 #include <vector>
@@ -230,11 +231,31 @@ TEST_F(LocalSocket, TooManyWhoWaitAreToldSoAtTheDeadline) {
   EXPECT_GE(waiting.size(), 64u);
 }
 
-TEST_F(LocalSocket, ListenerReplacesWhateverHasItsName) {
+TEST_F(LocalSocket, ListenerReplacesTheSocketOfItsName) {
   const UnsharedFd later = value_of(listen_at(directory_, "socket"));
   const UnsharedFd client = connect();
   EXPECT_FALSE(value_of(accept_from(listener_.get())).valid());
   EXPECT_TRUE(value_of(accept_from(later.get())).valid());
+}
+
+TEST_F(LocalSocket, ListenerLeavesWhatIsNoSocket) {
+  namespace fs = std::filesystem;
+  std::ofstream(temporary_.at("notes")) << "mine";
+  fs::create_symlink(temporary_.at("socket"), temporary_.at("link"));
+  fs::create_symlink("nowhere", temporary_.at("dangling"));
+  fs::create_directory(temporary_.at("folder"));
+  for (const char* const name : {"notes", "link", "dangling", "folder"}) {
+    const Result<UnsharedFd> failed = listen_at(directory_, name);
+    ASSERT_TRUE(fails_with(failed, ErrorCode::kConnection)) << name;
+    EXPECT_EQ(
+        failed.error().text(),
+        temporary_.at(name) + " is not a socket, and this process must listen there; remove it");
+    EXPECT_TRUE(fs::exists(fs::symlink_status(temporary_.at(name)))) << name;
+    directory_.remove_socket(name);
+    EXPECT_TRUE(fs::exists(fs::symlink_status(temporary_.at(name)))) << name;
+  }
+  EXPECT_EQ(fs::file_size(temporary_.at("notes")), 4u);
+  EXPECT_TRUE(is_ok(connect_to(directory_, "socket", patience())));
 }
 
 TEST_F(LocalSocket, DirectoryOfAnyLengthIsGoodEnough) {
@@ -300,6 +321,21 @@ TEST_F(LocalSocket, FaultsOfTheHostAreErrors) {
   }
   EXPECT_EQ(receive(pair.server.get(), got), Received::kMessage);
   EXPECT_EQ(got, text('a'));
+}
+
+// A program that closes all descriptors, and opens files that get their numbers.
+TEST(WakeSignal, WritesNothingIntoAFileThatHasItsNumberByNow) {
+  const WakeSignal signal = value_of(WakeSignal::make());
+  MemoryFile file = value_of(MemoryFile::create(FileKind::kShared, "test", kNormalPage));
+  std::array<int, 2> kept{dup(signal.descriptor()), dup(signal.descriptor() + 1)};
+  for (int i = 0; i < 2; ++i) ASSERT_GE(dup2(file.descriptor(), signal.descriptor() + i), 0);
+  signal.raise();
+  signal.clear();
+  uint64_t first = 0;
+  EXPECT_EQ(pread(file.descriptor(), &first, sizeof first, 0), 8);
+  EXPECT_EQ(first, 0u);
+  for (int i = 0; i < 2; ++i) dup2(kept[static_cast<size_t>(i)], signal.descriptor() + i);
+  for (const int each : kept) close(each);
 }
 
 TEST(WaitForAny, TellsWhoIsReady) {

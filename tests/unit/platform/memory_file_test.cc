@@ -54,6 +54,27 @@ TEST(MemoryFile, ClosesItsDescriptorOnceAlsoAfterAMove) {
   EXPECT_FALSE(is_open(descriptor));
 }
 
+// A program that closes all descriptors, and opens files that get their numbers.
+TEST(MemoryFile, LeavesAFileAloneThatHasItsNumberByNow) {
+  const MemoryFile other = file_of(kGranule);
+  const uint8_t written = 0x5A;
+  ASSERT_EQ(pwrite(other.descriptor(), &written, 1, 0), 1);
+  int number = -1;
+  {
+    MemoryFile file = file_of(kGranule);
+    number = file.descriptor();
+    ASSERT_EQ(dup2(other.descriptor(), number), number);
+    EXPECT_EQ(file.usable_descriptor(), -1);
+    EXPECT_FALSE(file.discard(0, kGranule).ok());
+    EXPECT_FALSE(file.allocate(0, kGranule).ok());
+  }
+  EXPECT_TRUE(is_open(number));
+  uint8_t read = 0;
+  EXPECT_EQ(pread(number, &read, 1, 0), 1);
+  EXPECT_EQ(read, written);
+  close(number);
+}
+
 TEST(MemoryFile, AllocateReallyGetsMemoryAndDiscardReallyGivesItBack) {
   MemoryFile file = file_of(8 * kGranule);
   ASSERT_TRUE(is_ok(file.allocate(kGranule, 2 * kGranule)));

@@ -9,12 +9,16 @@
 
 #include "platform/address_window.h"
 #include "platform/system_number.h"
+#include "support/refused_calls.h"
 #include "unit/expect_result.h"
+#include "unit/other_process.h"
 #include "unit/platform/mapped_bytes.h"
 #include "unit/platform/planned_fault.h"
 
 namespace understudy::platform {
 namespace {
+
+constexpr int kPopulateWrite = 23;  // MADV_POPULATE_WRITE, which older headers lack
 
 class PageCommit : public testing::Test {
  protected:
@@ -47,6 +51,31 @@ TEST_F(PageCommit, KeepsBytesThatAreThere) {
   if (!committed.ok()) GTEST_SKIP() << "not on this kernel: " << committed.error().text();
   EXPECT_EQ(first[kHugePage - 1], 0x42);
   EXPECT_EQ(first[0], 0);
+}
+
+// A kernel or a container that does not know how to populate pages.
+TEST_F(PageCommit, PagesAreCommittedWithoutTheAdviceForIt) {
+  for (const int refusal : {EINVAL, EPERM}) {
+    SCOPED_TRACE(refusal);
+    // Mapped by the child itself: these windows are not for children.
+    OtherProcess child([&](const Line&) {
+      ASSERT_TRUE(understudy_test::refuse_advice(kPopulateWrite, refusal));
+      const MemoryFile file =
+          value_of(MemoryFile::create(FileKind::kShared, "unit-test", kPages * kHugePage));
+      const VirtualRange window = value_of(map_whole_file(file, kHugePage));
+      auto* const first = static_cast<uint8_t*>(to_pointer(window.base));
+      first[7] = 0x42;
+      EXPECT_EQ(commit_pages({window.base, kHugePage}), 0);
+      EXPECT_EQ(bytes_behind(file), kHugePage);
+      EXPECT_EQ(first[7], 0x42);
+      EXPECT_EQ(first[8], 0);
+      const Result<void> collapsed = commit_collapsed({window.base + kHugePage, kHugePage});
+      EXPECT_TRUE(collapsed.ok() || means_impossible(collapsed.error()));
+      vacate(window);
+      EXPECT_EQ(commit_pages(window), ENOMEM);
+    });
+    EXPECT_TRUE(child.ended_well());
+  }
 }
 
 TEST_F(PageCommit, RangeStaysUsableWhenItFails) {

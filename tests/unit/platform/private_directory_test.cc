@@ -3,18 +3,23 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include "platform/fork_sentinel.h"
+#include "platform/system_number.h"
 #include "unit/expect_result.h"
 #include "unit/other_process.h"
 #include "unit/platform/planned_fault.h"
@@ -71,6 +76,14 @@ TEST_F(PrivateDirectoryTest, DirectoryThatOthersMayLookIntoIsRefused) {
   }
 }
 
+TEST_F(PrivateDirectoryTest, RootIsAPathAsWell) {
+  for (const char* path : {"/", "///"}) {
+    const Result<PrivateDirectory> root = open_at(path);
+    ASSERT_TRUE(fails_with(root, ErrorCode::kNoPermission)) << path;
+    EXPECT_EQ(std::string(root.error().text()).substr(0, 2), "/ ");
+  }
+}
+
 TEST_F(PrivateDirectoryTest, DirectoryOfAnotherUserIsRefused) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can give a directory away";
   (void)open();
@@ -96,6 +109,40 @@ TEST_F(PrivateDirectoryTest, PathThatCannotBeIsAnError) {
   EXPECT_TRUE(fails_with(open_at("/proc/nothing/there"), ErrorCode::kOutOfResources));
 }
 
+TEST_F(PrivateDirectoryTest, SentencesNameTheDirectoryAndWhatIsWrong) {
+  const auto sentence_of = [](const std::string& path) -> std::string {
+    const Result<PrivateDirectory> refused = open_at(path);
+    return refused.ok() ? "no error" : refused.error().text();
+  };
+  write(outside_.at("file"));
+  EXPECT_EQ(sentence_of(outside_.at("file")), outside_.at("file") + " is not a directory");
+  ASSERT_EQ(symlink("elsewhere", outside_.at("link").c_str()), 0);
+  EXPECT_EQ(sentence_of(outside_.at("link/")),
+            outside_.at("link") + " is a link, which is not followed");
+  EXPECT_EQ(sentence_of("/proc/nothing/there"),
+            "/proc/nothing/there cannot be made: No such file or directory");
+  (void)open();
+  ASSERT_EQ(chmod(own().c_str(), 0750), 0);
+  EXPECT_EQ(sentence_of(own()), own() + " is open to other users; its mode must be 0700");
+  const std::string long_name = outside_.at(std::string(300, 'x'));
+  EXPECT_NE(sentence_of(long_name).find("File name too long"), std::string::npos);
+}
+
+TEST_F(PrivateDirectoryTest, OneThatCannotBeWrittenToSaysSo) {
+  if (geteuid() == 0) GTEST_SKIP() << "root writes everywhere";
+  ASSERT_EQ(chmod(outside_.path().c_str(), 0500), 0);
+  const Result<PrivateDirectory> not_made = open_at(own());
+  ASSERT_EQ(chmod(outside_.path().c_str(), 0700), 0);
+  ASSERT_FALSE(not_made.ok());
+  EXPECT_EQ(not_made.error().text(), own() + " cannot be made: Permission denied");
+  const PrivateDirectory directory = open();
+  ASSERT_EQ(chmod(own().c_str(), 0500), 0);
+  const Result<UnsharedFd> file = directory.open_file("ledger");
+  ASSERT_EQ(chmod(own().c_str(), 0700), 0);
+  ASSERT_FALSE(file.ok());
+  EXPECT_EQ(file.error().text(), own() + "/ledger cannot be opened: Permission denied");
+}
+
 TEST_F(PrivateDirectoryTest, HostThatDoesNotOpenItIsAnError) {
   const PlannedFault fault(SystemCall::kOpenFile, 1, EMFILE);
   const Result<PrivateDirectory> failed = open_at(own());
@@ -103,10 +150,23 @@ TEST_F(PrivateDirectoryTest, HostThatDoesNotOpenItIsAnError) {
   EXPECT_EQ(failed.error().system_number(), EMFILE);
 }
 
+TEST_F(PrivateDirectoryTest, DirectoryThatIsRemovedAsItIsOpenedIsMadeAgain) {
+  (void)open();
+  OtherProcess opening([&](const Line&) {
+    plan_stop(SystemCall::kOpenFile, 1);
+    EXPECT_TRUE(is_ok(open_at(own())));
+    EXPECT_TRUE(exists(own()));
+  });
+  opening.wait_until_stopped();
+  ASSERT_EQ(rmdir(own().c_str()), 0);
+  opening.go_on();
+  EXPECT_TRUE(opening.ended_well());
+}
+
 TEST_F(PrivateDirectoryTest, FileIsMadeOnceAndKeepsItsBytes) {
   const PrivateDirectory directory = open();
   for (const bool is_first : {true, false}) {
-    const UniqueFd file = value_of(directory.open_file("ledger"));
+    const UnsharedFd file = value_of(directory.open_file("ledger"));
     char byte = 0;
     EXPECT_EQ(pread(file.get(), &byte, 1, 0), is_first ? 0 : 1);
     EXPECT_EQ(pwrite(file.get(), "x", 1, 0), 1);
@@ -135,6 +195,22 @@ TEST_F(PrivateDirectoryTest, OnlyPlainFilesWithOneNameAreOpened) {
   EXPECT_FALSE(exists(own() + "/nowhere"));
 }
 
+TEST_F(PrivateDirectoryTest, FileThatIsRemovedAsItIsOpenedIsAbsent) {
+  (void)open();
+  write(own() + "/ledger");
+  OtherProcess opening([&](const Line&) {
+    const PrivateDirectory directory = open();
+    plan_stop(SystemCall::kStatFile, 1);
+    const Result<UnsharedFd> file = directory.open_file("ledger");
+    ASSERT_FALSE(file.ok());
+    EXPECT_TRUE(means_absent(file.error())) << file.error().text();
+  });
+  opening.wait_until_stopped();
+  ASSERT_EQ(unlink((own() + "/ledger").c_str()), 0);
+  opening.go_on();
+  EXPECT_TRUE(opening.ended_well());
+}
+
 TEST_F(PrivateDirectoryTest, FileOfAnotherUserIsRefused) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can give a file away";
   const PrivateDirectory directory = open();
@@ -146,24 +222,72 @@ TEST_F(PrivateDirectoryTest, FileOfAnotherUserIsRefused) {
 TEST_F(PrivateDirectoryTest, HostThatDoesNotOpenAFileIsAnError) {
   const PrivateDirectory directory = open();
   const PlannedFault fault(SystemCall::kOpenFile, 1, ENFILE);
-  const Result<UniqueFd> failed = directory.open_file("ledger");
+  const Result<UnsharedFd> failed = directory.open_file("ledger");
   ASSERT_TRUE(fails_with(failed, ErrorCode::kOutOfResources));
   EXPECT_EQ(failed.error().system_number(), ENFILE);
   EXPECT_FALSE(exists(own() + "/ledger"));
 }
 
-TEST_F(PrivateDirectoryTest, RemovesByNameAndByBeginning) {
+TEST_F(PrivateDirectoryTest, RemovesByName) {
   const PrivateDirectory directory = open();
-  for (const char* const name : {"process-1", "process-22", "processes", "ledger"}) {
-    write(own() + "/" + name);
-  }
+  write(own() + "/ledger");
   directory.remove("not there");
-  directory.remove_all("process-");
-  EXPECT_FALSE(exists(own() + "/process-1"));
-  EXPECT_FALSE(exists(own() + "/process-22"));
-  EXPECT_TRUE(exists(own() + "/processes"));
+  EXPECT_TRUE(exists(own() + "/ledger"));
   directory.remove("ledger");
   EXPECT_FALSE(exists(own() + "/ledger"));
+}
+
+TEST_F(PrivateDirectoryTest, TellsAllThatIsInItEachTime) {
+  const PrivateDirectory directory = open();
+  EXPECT_TRUE(value_of(directory.names()).empty());
+  write(own() + "/ledger");
+  ASSERT_EQ(symlink("nowhere", (own() + "/.link").c_str()), 0);
+  for (int time = 0; time < 2; ++time) {
+    std::vector<std::string> names = value_of(directory.names());
+    std::sort(names.begin(), names.end());
+    EXPECT_EQ(names, (std::vector<std::string>{".link", "ledger"}));
+  }
+}
+
+TEST_F(PrivateDirectoryTest, TellsWhatIsInItWithoutProc) {
+  const PrivateDirectory directory = open();
+  write(own() + "/ledger");
+  OtherProcess other([&](const Line& line) {
+    const PrivateDirectory theirs = open();
+    const bool is_hidden = unshare(CLONE_NEWNS) == 0 &&
+                           mount("none", "/proc", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+                           mount("none", "/proc", "tmpfs", 0, nullptr) == 0;
+    line.say(is_hidden ? 1 : 0);
+    EXPECT_EQ(value_of(theirs.names()), std::vector<std::string>{"ledger"});
+  });
+  const bool is_hidden = other.hear_word() != 0;
+  EXPECT_TRUE(other.ended_well());
+  if (!is_hidden) GTEST_SKIP() << "/proc cannot be hidden without privileges";
+}
+
+TEST_F(PrivateDirectoryTest, KnowsSocketsFromLinksToThem) {
+  const PrivateDirectory directory = open();
+  write(own() + "/file");
+  ASSERT_EQ(mknod((own() + "/socket").c_str(), S_IFSOCK | 0600, 0), 0);
+  ASSERT_EQ(symlink("socket", (own() + "/link").c_str()), 0);
+  EXPECT_TRUE(directory.is_socket("socket"));
+  for (const char* const name : {"file", "link", "not there"}) {
+    EXPECT_FALSE(directory.is_socket(name)) << name;
+  }
+}
+
+// A program that closes all descriptors, and opens a directory that gets the number.
+TEST_F(PrivateDirectoryTest, RemovesNothingFromADirectoryThatHasItsNumberByNow) {
+  const PrivateDirectory directory = open();
+  const PrivateDirectory other = value_of(open_at(outside_.at("other")));
+  write(own() + "/process-1");
+  write(other.path() + "/process-1");
+  ASSERT_GE(dup2(other.descriptor(), directory.descriptor()), 0);
+  write(own() + "/here");
+  EXPECT_EQ(value_of(directory.names()).size(), 2u);
+  directory.remove("process-1");
+  EXPECT_FALSE(exists(own() + "/process-1"));
+  EXPECT_TRUE(exists(other.path() + "/process-1"));
 }
 
 TEST_F(PrivateDirectoryTest, StaysTheSameDirectoryUnderAnotherName) {
@@ -173,14 +297,14 @@ TEST_F(PrivateDirectoryTest, StaysTheSameDirectoryUnderAnotherName) {
   ASSERT_EQ(rename(own().c_str(), moved.c_str()), 0);
   (void)open();
   write(own() + "/process-1");
-  directory.remove_all("process-");
+  directory.remove("process-1");
   EXPECT_TRUE(exists(own() + "/process-1"));
   EXPECT_FALSE(exists(moved + "/process-1"));
 }
 
 TEST_F(PrivateDirectoryTest, ForkChildrenHaveNoneOfItsDescriptors) {
   const PrivateDirectory directory = open();
-  const UniqueFd file = value_of(directory.open_file("ledger"));
+  const UnsharedFd file = value_of(directory.open_file("ledger"));
   OtherProcess child([&](const Line&) {
     EXPECT_EQ(fcntl(directory.descriptor(), F_GETFD), -1);
     EXPECT_EQ(fcntl(file.get(), F_GETFD), -1);

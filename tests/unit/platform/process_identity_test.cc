@@ -10,11 +10,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdint>
 #include <limits>
 #include <optional>
 #include <thread>
 
+#include "support/refused_calls.h"
 #include "unit/expect_result.h"
 #include "unit/other_process.h"
 
@@ -40,7 +42,8 @@ TEST(ProcessIdentityTest, IsTheSameHoweverItIsAskedFor) {
     line.hear();
   });
   const uint64_t birth = child.hear_word();
-  EXPECT_EQ(identity_of(child.id()), (ProcessIdentity{child.id(), birth}));
+  EXPECT_EQ(identity_of(child.id()),
+            (ProcessIdentity{child.id(), birth, own_identity().pid_namespace}));
 }
 
 TEST(ProcessIdentityTest, NumberThatNobodyHasNamesNobody) {
@@ -76,7 +79,8 @@ TEST(ProcessIdentityTest, NameOfTheProgramDoesNotMatter) {
     line.hear();
   });
   const uint64_t birth = child.hear_word();
-  EXPECT_EQ(identity_of(child.id()), (ProcessIdentity{child.id(), birth}));
+  EXPECT_EQ(identity_of(child.id()),
+            (ProcessIdentity{child.id(), birth, own_identity().pid_namespace}));
 }
 
 TEST(ProcessIdentityTest, ProcessesOneAfterTheOtherDiffer) {
@@ -102,6 +106,89 @@ TEST(ProcessIdentityTest, WantOfDescriptorsIsAnErrorAndNotNobody) {
     EXPECT_TRUE(identity_of(getppid()));
   });
   EXPECT_TRUE(child.ended_well());
+}
+
+// By its start alone, where descriptors of processes are not given.
+TEST(ProcessIdentityTest, WithoutDescriptorsOfProcessesTheStartTells) {
+  for (const int refusal : {ENOSYS, EPERM}) {
+    SCOPED_TRACE(refusal);
+    OtherProcess ended([](const Line&) {});
+    const pid_t zombie = ended.id();
+    siginfo_t information;
+    ASSERT_EQ(waitid(P_PID, static_cast<id_t>(zombie), &information, WEXITED | WNOWAIT), 0);
+    OtherProcess other([](const Line& line) { line.hear(); });
+    OtherProcess child([&](const Line&) {
+      ASSERT_TRUE(understudy_test::refuse_system_call(SYS_pidfd_open, refusal));
+      const ProcessIdentity own = own_identity();
+      EXPECT_EQ(own.id, getpid());
+      EXPECT_NE(own.birth & ProcessIdentity::kStartTime, 0u);
+      EXPECT_EQ(identity_of(getpid()), own);
+      EXPECT_TRUE(identity_of(getppid()));
+      EXPECT_NE(identity_of(getppid()), own);
+      EXPECT_TRUE(identity_of(other.id()));
+      EXPECT_FALSE(identity_of(zombie));
+      EXPECT_FALSE(identity_of(std::numeric_limits<int32_t>::max()));
+      std::thread([] {
+        EXPECT_FALSE(identity_of(static_cast<int32_t>(syscall(SYS_gettid))));
+      }).join();
+    });
+    EXPECT_TRUE(child.ended_well());
+    other.say();
+    EXPECT_TRUE(other.ended_well());
+    EXPECT_TRUE(ended.ended_well());
+  }
+}
+
+TEST(ProcessIdentityTest, SameNumberInAnotherNamespaceIsAnotherProcess) {
+  const ProcessIdentity one{1, 7, 100};
+  EXPECT_NE(one, (ProcessIdentity{1, 7, 200}));
+  EXPECT_EQ(one, (ProcessIdentity{1, 7, 100}));
+  EXPECT_EQ(one, (ProcessIdentity{1, 7, 0})) << "a namespace that is not known may be any";
+  EXPECT_NE(own_identity().pid_namespace, 0u);
+}
+
+TEST(PresenceOfProcess, IsToldForProcessesOfTheOwnNamespace) {
+  EXPECT_EQ(presence_of(own_identity()), Presence::kThere);
+  OtherProcess child([](const Line& line) {
+    line.say(own_identity().birth);
+    line.hear();
+  });
+  const ProcessIdentity identity{child.id(), child.hear_word(), own_identity().pid_namespace};
+  EXPECT_EQ(presence_of(identity), Presence::kThere);
+  ProcessIdentity earlier = identity;
+  --earlier.birth;
+  EXPECT_EQ(presence_of(earlier), Presence::kGone);
+  child.say();
+  EXPECT_TRUE(child.ended_well());
+  EXPECT_EQ(presence_of(identity), Presence::kGone);
+}
+
+TEST(PresenceOfProcess, IsUnknownWhereTheNumberMayMeanAnother) {
+  ProcessIdentity identity = own_identity();
+  ++identity.pid_namespace;
+  EXPECT_EQ(presence_of(identity), Presence::kUnknown);
+  identity = own_identity();
+  identity.birth = 0;
+  EXPECT_EQ(presence_of(identity), Presence::kUnknown);
+}
+
+// Made by one means and looked at by a process that has another.
+TEST(PresenceOfProcess, IdentityByStartIsUnderstoodByAll) {
+  OtherProcess child([](const Line& line) {
+    ASSERT_TRUE(understudy_test::refuse_system_call(SYS_pidfd_open, ENOSYS));
+    line.say(own_identity().birth);
+    EXPECT_EQ(presence_of(own_identity()), Presence::kThere);
+    const auto parents_birth = line.hear_word();
+    const ProcessIdentity parent{getppid(), parents_birth, own_identity().pid_namespace};
+    EXPECT_EQ(presence_of(parent), (parents_birth & ProcessIdentity::kStartTime) != 0
+                                       ? Presence::kThere
+                                       : Presence::kUnknown);
+  });
+  const ProcessIdentity identity{child.id(), child.hear_word(), own_identity().pid_namespace};
+  EXPECT_EQ(presence_of(identity), Presence::kThere);
+  child.say(own_identity().birth);
+  EXPECT_TRUE(child.ended_well());
+  EXPECT_EQ(presence_of(identity), Presence::kGone);
 }
 
 TEST(OpenProcess, BecomesReadableWhenTheProcessEnds) {

@@ -5,8 +5,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <string>
+#include <vector>
 
 #include "unit/temporary_file.h"
 
@@ -62,6 +64,20 @@ TEST(EnvironmentVariable, UnsetIsNothingAndEmptyIsEmpty) {
   setenv(name, "value", 1);
   EXPECT_EQ(environment_variable(name), "value");
   unsetenv(name);
+}
+
+TEST(EnvironmentNames, AreThoseWithTheBeginningAndAValue) {
+  setenv("UNDERSTUDY_UNIT_TEST_ONE", "1", 1);
+  setenv("UNDERSTUDY_UNIT_TEST_EMPTY", "", 1);
+  setenv("UNDERSTUDY_UNIT_TEST_TWO", "a=b", 1);
+  std::vector<std::string> found = environment_names("UNDERSTUDY_UNIT_TEST_");
+  std::ranges::sort(found);
+  EXPECT_EQ(found,
+            (std::vector<std::string>{"UNDERSTUDY_UNIT_TEST_ONE", "UNDERSTUDY_UNIT_TEST_TWO"}));
+  EXPECT_TRUE(environment_names("UNDERSTUDY_UNIT_TEST_NO_SUCH").empty());
+  for (const char* name : {"ONE", "EMPTY", "TWO"}) {
+    unsetenv((std::string("UNDERSTUDY_UNIT_TEST_") + name).c_str());
+  }
 }
 
 }  // namespace
