@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace understudy {
@@ -53,9 +54,29 @@ enum class Feature : uint8_t {
   kStreamValues,
   kMemoryPools,
   kSymbols,
-  kHugeStreams,      // streams for very many tasks
-  kBrainFloat,       // bfloat16 and IEEE handling of infinities
-  kVirtualInstance,  // devices are parts of one that several have
+  kBrainFloat,  // bfloat16 and IEEE handling of infinities
+  kIpcEvents,
+  kNotifyKeys,        // notifies for other processes
+  kNotifyBatchReset,  // several notifies cleared at once
+  kCountingNotifies,
+  kOverflowModes,       // programs choose what an overflow yields
+  kVirtualInstance,     // devices are parts of one that several have
+  kHostGiantPeerBlock,  // blocks of 1 GiB pages of the host, for copies between devices
+  kHostPeerWindow,      // such blocks on NUMA nodes come from a window that the server limits
+  kPcie,                // devices are on a PCIe bus, and have its ids
+  kDeviceUuid,          // unique ids of devices
+  kKernelLimits,        // sizes of what kernels get: stacks, buffers of their output
+  kThreadGroups,        // kernels of many threads, with limits and figures of their own
+  kDeviceArithmetic,    // overflow state, atomic operations, choice of a task scheduler
+  kTaskControl,       // aborting and stopping tasks, overflow switches, default streams' attributes
+  kFaultControl,      // memory errors, their details and repair, aborting a device's tasks
+  kPersistentTasks,   // cleaning streams that hold their tasks
+  kStreamPriorities,  // priorities that change
+  kEventFlags,        // records and waits that take flags
+  kDevicePlaneCopy,   // 2D copies within devices
+  kMediaMemory,       // the media units have memory of their own
+  kFinalizeAll,       // to finalize once ends every use of the library
+  kSnapshot,          // a process that is held, backed up and restored
   kCount,
 };
 
@@ -93,10 +114,35 @@ enum class RunMode : uint8_t { kHost, kDevice };
 // How two devices of one server are wired.
 enum class PeerLink : uint8_t { kNone, kPcie, kHccs, kDiePairs };
 
+// What an operation whose result is too large for its type yields.
+enum class OverflowMode : uint8_t {
+  kSaturation,  // the largest number
+  kInfNan,      // infinity, or no number
+};
+
+// Limits on how long an operator runs: multiples of a step.
+struct OperatorTimes {
+  uint32_t step;   // microseconds
+  uint32_t unset;  // seconds that count until a program sets a limit
+};
+
+// A part of a device that passes for a whole one (vNPU), by the name of its template.
+struct Slice {
+  std::string_view name;
+  uint64_t memory;  // bytes
+  int ai_cores;
+  int ai_cpus;
+};
+
 // One chip of a family, by the name that programs derive features from.
 struct Soc {
   std::string_view name;
-  uint64_t memory;  // bytes per device unless configured; typical board sizes
+  uint64_t memory;                  // bytes per device unless configured; typical board sizes
+  FeatureSet lacks{};               // of what its family has
+  std::span<const Slice> slices{};  // that its devices can be cut into
+
+  // Null if there is none of that name.
+  const Slice* find_slice(std::string_view slice) const;
 };
 
 struct ProductProfile {
@@ -113,13 +159,24 @@ struct ProductProfile {
   uint64_t l2_cache;
   unsigned allocation_padding;  // bytes behind a device allocation
   uint32_t host_engines;        // bit per engine that can access registered host memory
-  unsigned most_streams;        // that a program can create on a device
+  unsigned most_streams;        // on a device, default streams included
+  unsigned most_events;         // on a device, of those that take a number when they are made
+  unsigned most_notifies;       // of all kinds, on a device
+  OperatorTimes operator_times;
   FeatureSet features;
 
   bool has(Feature feature) const { return features.has(feature); }
+  // What a device of the product is like that is a slice of one.
+  ProductProfile sliced(const Slice& slice) const;
+  // Unless the program chooses another one.
+  OverflowMode overflow_mode() const {
+    return has(Feature::kBrainFloat) ? OverflowMode::kInfNan : OverflowMode::kSaturation;
+  }
 };
 
 std::span<const ProductProfile> product_profiles();
+// The keys of the products that have a feature: "a3", "a2, a3 and 950"; "no product" if none has.
+std::string products_with(Feature feature);
 // Null if there is none of that key.
 const ProductProfile* find_product(std::string_view key);
 // Features by their name in the configuration; nullptr if there is none of that name.

@@ -62,6 +62,20 @@ constexpr Row kFunctionGroups[] = {
     {F::kPeerStatus, "peer access status", "YYYYYYY-"},
     {F::kDevicesTopology, "topology of devices", "YYYYY-Y-"},
     {F::kDefaultContext, "default context and stream", "YYYYYYY-"},
+    {F::kOverflowModes, "choice of the overflow mode", "YY------"},
+    {F::kPcie, "PCIe bus ids", "YY----Y-"},
+    {F::kDeviceUuid, "unique ids", "YY----YY"},
+    {F::kKernelLimits, "kernel limits", "YY----Y-"},
+    {F::kThreadGroups, "limits and figures of thread groups", "------Y-"},
+    {F::kDeviceArithmetic, "overflow state, atomic capabilities", "YYYYYYY-"},
+    {F::kTaskControl, "abort, stop, overflow switches", "YY----YY"},
+    {F::kFaultControl, "abort of a device, faults, repair", "YY----YY"},
+    {F::kPersistentTasks, "cleaning of persistent streams", "YY----Y-"},
+    {F::kStreamPriorities, "priorities that change", "YY----Y-"},
+    {F::kEventFlags, "records and waits with flags", "YY----YY"},
+    {F::kDevicePlaneCopy, "2D copies within devices", "YY----Y-"},
+    {F::kMediaMemory, "memory of the media units", "YYYYYY--"},
+    {F::kFinalizeAll, "one finalize for every initialize", "YYYYYYY-"},
 };
 
 // 200i-rc and ipv350 have no physical memory at all, so that nobody asks for its attributes.
@@ -88,6 +102,26 @@ void expect_rows(std::span<const Row> rows) {
 TEST(ProductProfile, FunctionGroupsAreThoseOfTheSpecification) { expect_rows(kFunctionGroups); }
 
 TEST(ProductProfile, AttributesAndPoliciesAreThoseOfTheSpecification) { expect_rows(kAttributes); }
+
+TEST(ProductProfile, NumbersOfStreamsAndEventsAreThoseOfTheSpecification) {
+  struct Numbers {
+    std::string_view key;
+    unsigned streams;
+    unsigned events;
+    uint32_t operator_seconds;
+  };
+  for (const Numbers& numbers :
+       {Numbers{"a3", 1984, 65536, 1091}, Numbers{"a2", 1984, 65536, 1091},
+        Numbers{"950", 1984, 65536, 1091}, Numbers{"200i", 512, 65536, 1091},
+        Numbers{"200i-rc", 512, 65536, 1091}, Numbers{"inf", 1024, 1023, 547},
+        Numbers{"trn", 2048, 65535, 68}}) {
+    const ProductProfile* const product = find_product(numbers.key);
+    ASSERT_NE(product, nullptr);
+    EXPECT_EQ(product->most_streams, numbers.streams) << numbers.key;
+    EXPECT_EQ(product->most_events, numbers.events) << numbers.key;
+    EXPECT_EQ(product->operator_times.unset, numbers.operator_seconds) << numbers.key;
+  }
+}
 
 TEST(ProductProfile, WholeVirtualMemoryGroupGoesWithVirtualMemory) {
   for (const ProductProfile& product : product_profiles()) {
@@ -217,7 +251,14 @@ TEST(ProductProfile, ConfigurableFeaturesHaveDistinctNames) {
     EXPECT_TRUE(features.insert(feature.feature).second) << feature.name;
   }
   EXPECT_EQ(features, (std::set<F>{F::kRetainHandle, F::kMapNoAccess, F::kGiantPeerBlock,
-                                   F::kVirtualInstance}));
+                                   F::kHostGiantPeerBlock, F::kPcie, F::kVirtualInstance}));
+}
+
+TEST(ProductProfile, ProductsOfAFeatureAreListed) {
+  EXPECT_EQ(products_with(F::kFabricSharing), "a3");
+  EXPECT_EQ(products_with(F::kGiantGenericBlock), "a2 and a3");
+  EXPECT_EQ(products_with(F::kGiantHbmBlock), "a2, a3 and 950");
+  EXPECT_EQ(products_with(F::kGiantPeerBlock), "no product");
 }
 
 TEST(FeatureSet, AddedAndRemovedFeaturesLeaveTheOthersAlone) {
