@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The capacity of devices that several processes use: together they never get more than there is,
+// and what a dead one had is there for the others.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#include <atomic>
+#include <cstdint>
+#include <new>
+#include <vector>
+
+#include "unit/ledger_image.h"
+#include "unit/share_rig.h"
+
+namespace understudy {
+namespace {
+
+constexpr auto kHuge = PageKind::kHuge;
+constexpr Charge kAll{0, kHuge, TestServer::kHugeMemory};
+constexpr Charge kTooMuch{0, kHuge, TestServer::kHugeMemory + kHugePage};
+constexpr Charge kOnePage{0, kHuge, kHugePage};
+constexpr uint64_t kPages = TestServer::kHugeMemory / kHugePage;  // huge ones
+constexpr uint64_t kAllPages = TestServer::kHugeMemory / kNormalPage;
+
+class CapacityOfProcesses : public testing::Test {
+ protected:
+  bool charge_all() { return own_.capacity.charge(kAll); }
+
+  TestServer server_;
+  ShareRig own_{server_};
+  LedgerImage image_{server_};
+};
+
+TEST_F(CapacityOfProcesses, ChargesOfAllCount) {
+  OtherProcess other([&](const Line& line) {
+    ShareRig theirs(server_);
+    EXPECT_TRUE(theirs.capacity.charge(kOnePage));
+    line.say();
+    line.hear_word();
+    theirs.capacity.credit(kOnePage);
+    line.say();
+    line.hear();
+  });
+  other.hear_word();
+  EXPECT_EQ(own_.used(), kHugePage);
+  EXPECT_FALSE(charge_all());
+  EXPECT_TRUE(own_.capacity.charge({0, kHuge, TestServer::kHugeMemory - kHugePage}));
+  EXPECT_FALSE(own_.capacity.charge(kOnePage));
+  other.say();
+  other.hear_word();
+  EXPECT_TRUE(own_.capacity.charge(kOnePage));
+}
+
+TEST_F(CapacityOfProcesses, NeverGetMoreThanThereIs) {
+  void* const memory = mmap(nullptr, sizeof(std::atomic<uint64_t>), PROT_READ | PROT_WRITE,
+                            MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  auto* const held = new (memory) std::atomic<uint64_t>(0);
+  const auto grab = [held](Capacity& capacity) {
+    for (int round = 0; round < 300; ++round) {
+      uint64_t mine = 0;
+      for (uint64_t i = 0; i < kPages * 3 / 4; ++i) {
+        if (!capacity.charge(kOnePage)) continue;
+        ++mine;
+        ASSERT_LE(held->fetch_add(1) + 1, kPages);
+      }
+      held->fetch_sub(mine);
+      capacity.credit({0, kHuge, mine * kHugePage});
+    }
+  };
+  OtherProcess other([&](const Line& line) {
+    ShareRig theirs(server_);
+    line.say();
+    line.hear_word();
+    grab(theirs.capacity);
+  });
+  other.hear_word();
+  other.say();
+  grab(own_.capacity);
+  EXPECT_TRUE(other.ended_well());
+  EXPECT_EQ(own_.used(), 0u);
+  munmap(memory, sizeof(std::atomic<uint64_t>));
+}
+
+TEST_F(CapacityOfProcesses, TogetherGetExactlyWhatThereIs) {
+  const auto take_all = [](Capacity& capacity) {
+    uint64_t granted = 0;
+    while (capacity.charge(kOnePage)) ++granted;
+    return granted;
+  };
+  OtherProcess other([&](const Line& line) {
+    ShareRig theirs(server_);
+    line.say();
+    line.hear_word();
+    line.say(take_all(theirs.capacity));
+    line.hear();
+  });
+  other.hear_word();
+  other.say();
+  const uint64_t granted = take_all(own_.capacity);
+  EXPECT_EQ(granted + other.hear_word(), kPages);
+  EXPECT_EQ(own_.used(), TestServer::kHugeMemory);
+}
+
+TEST_F(CapacityOfProcesses, MemoryOfTheDeadIsThereForWhoNeedsIt) {
+  server_.with_process_that_dies(
+      [](Server& joined) { EXPECT_TRUE(joined.capacity().charge(kAll)); });
+  EXPECT_TRUE(charge_all());
+  EXPECT_EQ(own_.used(), TestServer::kHugeMemory);
+}
+
+TEST_F(CapacityOfProcesses, MemoryThatTheDeadSharedIsThereForWhoNeedsIt) {
+  server_.with_process_that_dies([](Server& joined) {
+    EXPECT_TRUE(joined.capacity().charge(kAll));
+    ShareDescription wanted = ShareRig::description();
+    wanted.charged = TestServer::kHugeMemory;
+    EXPECT_TRUE(is_ok(joined.shares().add(wanted)));
+  });
+  EXPECT_TRUE(charge_all());
+}
+
+// A process that was killed while its charge was pending.
+TEST_F(CapacityOfProcesses, PendingChargesOfTheDeadAreThereForWhoNeedsIt) {
+  server_.with_process_that_dies([&](Server& joined) {
+    LedgerImage(server_).pages(joined.slots().own_slot()).store(PoolWord::pending_of(kAllPages));
+  });
+  EXPECT_TRUE(charge_all());
+}
+
+TEST_F(CapacityOfProcesses, WhatTheDeadHeldBackIsThereForWhoNeedsIt) {
+  server_.with_process_that_dies_locked(
+      [&](Server&) { LedgerImage(server_).held_back().store(kAllPages); });
+  EXPECT_TRUE(charge_all());
+  EXPECT_EQ(image_.held_back().load(), 0u);
+}
+
+TEST_F(CapacityOfProcesses, WhatALivingOneHoldsBackNoOtherTakes) {
+  OtherProcess other([&](const Line& line) {
+    ShareRig theirs(server_);
+    {
+      const LedgerLock lock(theirs.slots.mutex(), kNever);
+      const LedgerImage image(server_);
+      std::atomic<uint64_t>& held = image.held_back();
+      held.store(kAllPages);
+      line.say();
+      line.hear_word();
+      // As a charge does that got what it waited for.
+      image.pages(theirs.slots.own_slot()).store(kAllPages);
+      held.store(0);
+    }
+    line.hear();
+  });
+  other.hear_word();
+  other.say();
+  EXPECT_FALSE(own_.capacity.charge(kOnePage));
+}
+
+TEST_F(CapacityOfProcesses, ChargesThatAreTakenBackKeepNoOneFromTheirs) {
+  OtherProcess other([&](const Line& line) {
+    ShareRig theirs(server_);
+    line.say();
+    while (true) EXPECT_FALSE(theirs.capacity.charge(kTooMuch));
+  });
+  other.hear_word();
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_TRUE(own_.capacity.charge(kOnePage)) << i;
+    own_.capacity.credit(kOnePage);
+  }
+  other.kill();
+  EXPECT_EQ(own_.used(), 0u);
+}
+
+// Wherever it was stopped: with a pending charge too.
+TEST_F(CapacityOfProcesses, StoppedProcessKeepsNoOneFromTheirs) {
+  OtherProcess other([&](const Line& line) {
+    ShareRig theirs(server_);
+    line.say();
+    while (true) EXPECT_FALSE(theirs.capacity.charge(kTooMuch));
+  });
+  other.hear_word();
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_EQ(kill(other.id(), SIGSTOP), 0);
+    int status = 0;
+    ASSERT_EQ(waitpid(other.id(), &status, WUNTRACED), other.id());
+    ASSERT_TRUE(WIFSTOPPED(status));
+    ASSERT_TRUE(charge_all()) << i;
+    ASSERT_EQ(own_.used(), TestServer::kHugeMemory) << i;
+    own_.capacity.credit(kAll);
+    ASSERT_EQ(own_.used(), 0u) << i;
+    ASSERT_EQ(kill(other.id(), SIGCONT), 0);
+  }
+  other.kill();
+  EXPECT_EQ(own_.used(), 0u);
+}
+
+// A thread of the other process is stopped with a pending charge; another thread charges later.
+TEST_F(CapacityOfProcesses, ProcessWhosePendingChargesDoNotCountGetsItsMemoryTheSlowWay) {
+  OtherProcess other([&](const Line& line) {
+    ShareRig theirs(server_);
+    const LedgerImage image(server_);
+    std::atomic<uint64_t>& word = image.pages(theirs.slots.own_slot());
+    word.fetch_add(PoolWord::pending_of(kAllPages));
+    line.say();
+    line.hear_word();
+    // The stopped thread's charge still does not count, nor do those that come after it.
+    EXPECT_TRUE(theirs.capacity.charge(kOnePage));
+    EXPECT_TRUE(PoolWord(word.load()).is_invalidated());
+    EXPECT_EQ(PoolWord(word.load()).used(), kHugePage / kNormalPage);
+    line.say();
+    line.hear_word();
+    word.fetch_sub(PoolWord::pending_of(kAllPages));
+    // The next one leaves a word as good as new, and the one after it is as usual.
+    for (int i = 0; i < 2; ++i) {
+      EXPECT_TRUE(theirs.capacity.charge(kOnePage));
+      EXPECT_FALSE(PoolWord(word.load()).is_invalidated());
+      EXPECT_FALSE(PoolWord(word.load()).has_pending());
+    }
+    EXPECT_FALSE(theirs.capacity.charge(kAll));
+    line.say();
+    line.hear();
+  });
+  other.hear_word();
+  EXPECT_TRUE(own_.capacity.charge(kOnePage));
+  EXPECT_EQ(own_.used(), kHugePage);
+  const std::atomic<uint64_t>& theirs = image_.pages(1);
+  EXPECT_TRUE(PoolWord(theirs.load()).is_invalidated());
+  other.say();
+  other.hear_word();
+  EXPECT_EQ(own_.used(), 2 * kHugePage);
+  other.say();
+  other.hear_word();
+  EXPECT_EQ(own_.used(), 4 * kHugePage);
+  EXPECT_EQ(theirs.load(), 3 * kHugePage / kNormalPage);
+  EXPECT_EQ(image_.held_back().load(), 0u);
+  other.kill();
+  EXPECT_EQ(own_.used(), kHugePage);
+}
+
+TEST_F(CapacityOfProcesses, ProcessWhosePendingChargesDoNotCountGetsNoMoreThanThereIs) {
+  OtherProcess other([&](const Line& line) {
+    ShareRig theirs(server_);
+    LedgerImage(server_).pages(theirs.slots.own_slot()).fetch_add(PoolWord::pending_of(kAllPages));
+    line.say();
+    line.hear_word();
+    EXPECT_FALSE(theirs.capacity.charge(kOnePage));
+    line.say();
+    line.hear();
+  });
+  other.hear_word();
+  ASSERT_TRUE(charge_all());
+  other.say();
+  other.hear_word();
+  EXPECT_EQ(own_.used(), TestServer::kHugeMemory);
+}
+
+TEST(PoolWordTest, KeepsWhatIsUsedAndWhatIsPending) {
+  constexpr uint64_t kMostUsed = (uint64_t{1} << PoolWord::kUsedBits) - 1;
+  const PoolWord word(PoolWord::pending_of(7) + kMostUsed);
+  EXPECT_EQ(word.used(), kMostUsed);
+  EXPECT_EQ(word.pending(), 7u);
+  EXPECT_TRUE(word.has_pending());
+  EXPECT_FALSE(word.is_invalidated());
+  const PoolWord voided((PoolWord::pending_of(7) + 5) | PoolWord::kInvalidated);
+  EXPECT_EQ(voided.used(), 5u);
+  EXPECT_EQ(voided.pending(), 0u);
+  EXPECT_TRUE(voided.has_pending());
+  EXPECT_TRUE(voided.is_invalidated());
+  EXPECT_FALSE(PoolWord(PoolWord::kInvalidated | 5).has_pending());
+}
+
+TEST_F(CapacityOfProcesses, DevicesHaveTheNumbersOfTheServer) {
+  OtherProcess other([&](const Line& line) {
+    const std::unique_ptr<Server> joined = value_of(server_.try_join(TestServer::shape(), {1}));
+    Capacity& capacity = joined->capacity();
+    EXPECT_EQ(capacity.number_of(0), 1u);
+    EXPECT_EQ(capacity.device_of(1), 0u);
+    EXPECT_FALSE(capacity.device_of(0));
+    EXPECT_TRUE(capacity.charge(kOnePage));
+    line.say();
+    line.hear();
+  });
+  other.hear_word();
+  EXPECT_EQ(own_.capacity.figures(0, kHuge).free, TestServer::kHugeMemory);
+  EXPECT_EQ(own_.capacity.figures(1, kHuge).free, TestServer::kHugeMemory - kHugePage);
+}
+
+TEST_F(CapacityOfProcesses, SharedMemoryIsStillThatOfItsModule) {
+  const Charge charge{0, kHuge, kShareBytes, 7};
+  ASSERT_TRUE(own_.capacity.charge(charge));
+  const ShareToken token = value_of(own_.shares.add(ShareRig::description()));
+  own_.capacity.note_shared(charge);
+  ASSERT_TRUE(own_.capacity.charge(kOnePage));
+  const std::vector<ModuleUsage> usage = own_.capacity.usage(0);
+  ASSERT_EQ(usage.size(), 2u);
+  EXPECT_EQ(usage[0].current, kShareBytes);
+  EXPECT_EQ(usage[1].current, kHugePage);
+  EXPECT_EQ(own_.drop(token), AfterDrop::kOwnAgain);
+  own_.capacity.note_share_ended(charge);
+  EXPECT_EQ(own_.capacity.usage(0)[0].current, 0u);
+  EXPECT_EQ(own_.capacity.usage(0)[1].current, kHugePage);
+}
+
+}  // namespace
+}  // namespace understudy
