@@ -31,7 +31,7 @@ Result<Arena> AddressArena::take(uint64_t size, uint64_t alignment) {
   }
   // Before there is an arena, which cannot be taken back: what needs memory.
   Part part{{}, ExtentMap(PageTable::kEnd)};
-  US_TRY_ASSIGN(part.arena, reservations_.add_arena(part_size(), size));
+  US_TRY_ASSIGN(part.arena, reservations_.add_arena(part_size(), size, hold_));
   part.free.shrink(part.arena.range.size);
   // Arenas start at multiples of 1 GiB and no alignment is larger.
   (void)part.free.take(size, alignment);
@@ -51,11 +51,10 @@ std::optional<Arena> AddressArena::take_from_parts(uint64_t size, uint64_t align
   return std::nullopt;
 }
 
-std::vector<VirtualRange> AddressArena::ranges() const {
+std::optional<VirtualRange> AddressArena::range_at(size_t n) const {
   MutexLock lock(mutex_);
-  std::vector<VirtualRange> found;
-  for (const Part& part : parts_) found.push_back(part.arena.range);
-  return found;
+  if (n >= parts_.size()) return std::nullopt;
+  return parts_[n].arena.range;
 }
 
 void AddressArena::give_back(VirtualRange range) noexcept {

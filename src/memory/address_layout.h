@@ -26,4 +26,11 @@ inline constexpr VirtualAddress kHostEnd = 128 * kTiB - 4 * kKiB;
 inline constexpr VirtualAddress kHostEnd = 256 * kTiB;
 #endif
 
+// Where a device address is one for ever, of whatever process: hosts have no memory there unless a
+// program asks for exactly that address.
+constexpr bool is_in_device_window(VirtualAddress address) {
+  return kExpectedWindow.contains(address) || kNearWindow.contains(address) ||
+         kFarWindow.contains(address);
+}
+
 }  // namespace understudy

@@ -8,10 +8,10 @@
 #include <cstdint>
 
 #include "base/handle.h"
-#include "device/capacity.h"
 #include "device/location.h"
 #include "device/page_kind.h"
-#include "memory/storage.h"
+#include "memory/extent_allocator.h"
+#include "server/capacity.h"
 
 namespace understudy {
 
@@ -19,8 +19,8 @@ namespace understudy {
 enum class BlockSharing : uint8_t {
   kNone,
   kExporting,  // a thread is at it
-  kOpen,       // exported, and others may come in
-  kClosed,     // exported, and nobody new may come in
+  kOpen,       // exported, and importers may come in
+  kClosed,     // exported, and no new importer may come in
   kLeft,       // exported, and nothing of this process refers to it any more
   kImported,
 };
@@ -78,6 +78,13 @@ constexpr PageKind page_kind_of(BlockAttribute attribute) {
   return PageKind::kHuge;
 }
 
+// For copies between devices.
+constexpr bool is_peer(BlockAttribute attribute) {
+  return attribute == BlockAttribute::kPeerNormal || attribute == BlockAttribute::kPeerHuge ||
+         attribute == BlockAttribute::kPeerGiant || attribute == BlockAttribute::kDdrPeerNormal ||
+         attribute == BlockAttribute::kDdrPeerHuge;
+}
+
 // What a block was asked for with; constant while it lives.
 struct BlockTraits {
   BlockAttribute attribute = BlockAttribute::kHuge;
@@ -95,39 +102,45 @@ struct BlockTraits {
 struct BlockState {
   static constexpr unsigned kGenerationBits = HandleParts::kGenerationBits;
   static constexpr unsigned kHandleBits = 18;
-  static constexpr unsigned kMappingBits = 22;
+  static constexpr unsigned kInternalRefBits = 22;
 
   uint32_t generation = 0;
-  uint32_t handles = 0;   // references held by the user
-  uint32_t mappings = 0;  // mappings, and calls that look at the block
+  uint32_t handles = 0;        // references held by the user
+  uint32_t internal_refs = 0;  // of mappings, and of calls while they use the block
 
-  bool alive() const { return handles != 0 || mappings != 0; }
+  bool alive() const { return handles != 0 || internal_refs != 0; }
 
   constexpr uint64_t pack() const {
-    return uint64_t{generation} << (kHandleBits + kMappingBits) |
-           uint64_t{handles} << kMappingBits | mappings;
+    return uint64_t{generation} << (kHandleBits + kInternalRefBits) |
+           uint64_t{handles} << kInternalRefBits | internal_refs;
   }
   static constexpr BlockState unpack(uint64_t word) {
-    return {static_cast<uint32_t>(word >> (kHandleBits + kMappingBits)),
-            static_cast<uint32_t>(word >> kMappingBits & ((1U << kHandleBits) - 1)),
-            static_cast<uint32_t>(word & ((1U << kMappingBits) - 1))};
+    return {static_cast<uint32_t>(word >> (kHandleBits + kInternalRefBits)),
+            static_cast<uint32_t>(word >> kInternalRefBits & ((1U << kHandleBits) - 1)),
+            static_cast<uint32_t>(word & ((1U << kInternalRefBits) - 1))};
   }
 };
-static_assert(BlockState::kGenerationBits + BlockState::kHandleBits + BlockState::kMappingBits ==
+static_assert(BlockState::kGenerationBits + BlockState::kHandleBits +
+                  BlockState::kInternalRefBits ==
               64);
 
 struct Block {
   std::atomic<uint64_t> state{0};
-  // One while the block lives, and one per mapping in limbo; the extent goes back at zero.
-  std::atomic<uint32_t> storage_holds{0};
+  // One while the block lives, and one per mapping on the retire list; the extent goes back at
+  // zero.
+  std::atomic<uint32_t> extent_holds{0};
   uint32_t pool_next = 0;
   uint32_t index = 0;
   std::atomic<uint32_t> share{0};  // a BlockShare
-  Extent extent;
+  Extent extent;                   // of managed memory: no file, and the address for an offset
   // What it costs its device; an allocation of normal pages costs less than its granules.
   uint32_t charged_pages = 0;
   BlockTraits traits;
 
+  SlotLife life() const {
+    const BlockState now = BlockState::unpack(state.load(std::memory_order_acquire));
+    return {now.generation, now.alive()};
+  }
   BlockShare shared() const { return BlockShare::unpack(share.load(std::memory_order_acquire)); }
   bool is_imported() const { return shared().sharing == BlockSharing::kImported; }
   Charge charge() const {

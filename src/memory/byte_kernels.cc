@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "memory/copy_engine.h"
-
 namespace understudy {
 
 #if defined(__SANITIZE_THREAD__)
@@ -47,14 +45,6 @@ namespace understudy {
 #else
 
 void copy_bytes(void* destination, const void* source, size_t count) {
-  if (count >= kManyBytes) [[unlikely]] {
-    const auto distance =
-        reinterpret_cast<uintptr_t>(destination) - reinterpret_cast<uintptr_t>(source);
-    if (distance >= count && -distance >= count) {
-      move_many_bytes(destination, source, count);
-      return;
-    }
-  }
   memmove(destination, source, count);
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The loops that move and set bytes of device memory. They are not instrumented for data races:
-// two copies to the same device address race on a real device as well, and that is the program's
-// affair, not a fault of this library.
+// two copies to the same device address race on a real device as well, which is up to the program
+// and no fault of this library.
 #pragma once
 
 #include <cstddef>

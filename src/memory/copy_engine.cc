@@ -9,8 +9,6 @@
 #include <cstring>
 #include <span>
 
-#include "memory/experience.h"
-
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -19,12 +17,12 @@ namespace understudy {
 
 namespace {
 
-enum Method : unsigned { kLibrary, kStreaming, kStringMove, kMethods };
+enum Method : unsigned { kLibrary, kStreaming, kStringMove, kMethodCount };
 
 #if defined(__x86_64__)
 
-// Stores that do not bring the destination into the caches. Loads are prefetched by hand: beside
-// such stores the processor's own prefetcher falls behind.
+// Stores that do not bring the destination into the caches. Loads are prefetched by hand:
+// beside such stores the processor's own prefetcher falls behind.
 [[gnu::target("avx2")]] void move_streaming(char* to, const char* from, size_t count) {
   constexpr size_t kLine = 64;
   constexpr size_t kAhead = 16 * kLine;
@@ -40,7 +38,7 @@ enum Method : unsigned { kLibrary, kStreaming, kStringMove, kMethods };
     _mm256_stream_si256(target, first);
     _mm256_stream_si256(target + 1, second);
   }
-  // Such stores are in no order with others: nobody may hear of the copy before they are seen.
+  // Such stores are in no order with others: the copy is not reported before they are seen.
   _mm_sfence();
   memcpy(to + at, from + at, count - at);
 }
@@ -69,42 +67,27 @@ void move(Method method, char* to, const char* from, size_t count) {
     case kStringMove:
       return move_string(to, from, count);
     case kLibrary:
-    case kMethods:
+    case kMethodCount:
       break;
   }
   memcpy(to, from, count);
 }
 
-// By the power of two of the size of the whole copy, which decides what is in the caches.
-constexpr unsigned kFirstPower = std::countr_zero(kManyBytes);
-constexpr unsigned kPowers = 24;
-
-unsigned power_index(size_t count) {
-  const auto power = static_cast<unsigned>(std::bit_width(count)) - 1;
-  return std::clamp(power, kFirstPower, kFirstPower + kPowers - 1) - kFirstPower;
-}
-
-using MethodExperience = Experience<kMethods>;
-constinit std::array<MethodExperience, kPowers> alone;     // one thread moves all bytes
-constinit std::array<MethodExperience, kPowers> together;  // what each of several threads finds
-
-// Whether help pays: with too few bytes, or no idle processor, it does not.
-enum Company : unsigned { kAlone, kTogether, kCompanies };
-constinit std::array<Experience<kCompanies>, kPowers> companies;
-
-std::atomic<CopyHelpers*> current_helpers{nullptr};
+}  // namespace
 
 // A copy in steps, which several threads may take in turn.
 class SteppedCopy {
  public:
-  SteppedCopy(void* to, const void* from, size_t count, MethodExperience& experience,
-              const CopyHelpers* helpers = nullptr)
+  static_assert(CopyEngine::kMethods == kMethodCount);
+
+  SteppedCopy(void* to, const void* from, size_t count, CopyEngine::MethodSelector& selector,
+              const HelperPool* helpers = nullptr)
       : to_(static_cast<char*>(to)),
         from_(static_cast<const char*>(from)),
         count_(count),
         // No step is shorter than half of one: a short rest joins the last.
         steps_(std::max<size_t>(1, (count + kStep / 2) / kStep)),
-        experience_(experience),
+        selector_(selector),
         helpers_(helpers) {}
 
   // Takes steps until none is left.
@@ -112,7 +95,7 @@ class SteppedCopy {
     while (take_step()) {
     }
   }
-  // The same for a helper, which leaves when it is wanted elsewhere.
+  // The same for a helper, which leaves when there are tasks for its thread.
   static void help(void* raw) {
     auto& copy = *static_cast<SteppedCopy*>(raw);
     while (!copy.helpers_->has_other_work() && copy.take_step()) {
@@ -120,7 +103,7 @@ class SteppedCopy {
   }
 
  private:
-  // Long enough that starting a way costs nothing, short enough to try all on one large copy.
+  // Long enough that starting a method costs nothing, short enough to try all on one large copy.
   static constexpr size_t kStep = 4 * 1024 * 1024;
 
   bool take_step() {
@@ -133,44 +116,59 @@ class SteppedCopy {
 
   void move_step(size_t at, size_t size) {
     const auto method = static_cast<Method>(
-        experience_.choose([](unsigned way) { return has(static_cast<Method>(way)); }));
+        selector_.choose([](unsigned each) { return has(static_cast<Method>(each)); }));
     const uint64_t begin = now();
     move(method, to_ + at, from_ + at, size);
-    experience_.learn(method, now() - begin, size);
+    selector_.record_sample(method, now() - begin, size);
   }
 
   char* const to_;
   const char* const from_;
   const size_t count_;
   const size_t steps_;
-  MethodExperience& experience_;
-  const CopyHelpers* const helpers_;
+  CopyEngine::MethodSelector& selector_;
+  const HelperPool* const helpers_;
   std::atomic<size_t> next_{0};
 };
 
-}  // namespace
+unsigned CopyEngine::power_index(size_t count) {
+  constexpr unsigned kFirstPower = std::countr_zero(kManyBytes);
+  const auto power = static_cast<unsigned>(std::bit_width(count)) - 1;
+  return std::clamp(power, kFirstPower, kFirstPower + kPowers - 1) - kFirstPower;
+}
 
-void set_copy_helpers(CopyHelpers* helpers) { current_helpers.store(helpers); }
+bool CopyEngine::may_choose(const void* destination, const void* source, size_t count) {
+#if defined(__SANITIZE_THREAD__)
+  // ThreadSanitizer sees the methods' loads and stores, which are the program's; see
+  // byte_kernels.h.
+  (void)destination, (void)source, (void)count;
+  return false;
+#else
+  const auto distance =
+      reinterpret_cast<uintptr_t>(destination) - reinterpret_cast<uintptr_t>(source);
+  return distance >= count && -distance >= count;
+#endif
+}
 
-void move_many_bytes(void* destination, const void* source, size_t count) {
+void CopyEngine::copy_many(void* destination, const void* source, size_t count) {
   if (count == 0) return;  // the pointers may be null
   const unsigned power = power_index(count);
-  CopyHelpers* const helpers =
-      count >= kWorthHelp ? current_helpers.load(std::memory_order_acquire) : nullptr;
+  HelperPool* const helpers =
+      count >= kWorthHelp ? helper_pool_.load(std::memory_order_acquire) : nullptr;
   const unsigned most = helpers != nullptr ? helpers->most_helpers() : 0;
-  if (most == 0) return SteppedCopy(destination, source, count, alone[power]).work();
+  if (most == 0) return SteppedCopy(destination, source, count, alone_[power]).work();
 
-  const unsigned company = companies[power].choose([](unsigned) { return true; });
+  const unsigned company = companies_[power].choose([](unsigned) { return true; });
   const uint64_t begin = now();
   SteppedCopy copy(destination, source, count,
-                   company == kTogether ? together[power] : alone[power], helpers);
-  std::array<Errand, CopyHelpers::kMostHelpers> errands;
-  const std::span<Errand> offered(errands.data(), company == kTogether ? most : 0);
-  for (Errand& errand : offered) errand = {SteppedCopy::help, &copy};
+                   company == kTogether ? together_[power] : alone_[power], helpers);
+  std::array<WorkItem, HelperPool::kMostHelpers> items;
+  const std::span<WorkItem> offered(items.data(), company == kTogether ? most : 0);
+  for (WorkItem& item : offered) item = {SteppedCopy::help, &copy};
   helpers->offer(offered);
   copy.work();
   helpers->withdraw(offered);
-  companies[power].learn(company, now() - begin, count);
+  companies_[power].record_sample(company, now() - begin, count);
 }
 
 }  // namespace understudy

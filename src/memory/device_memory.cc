@@ -5,6 +5,7 @@
 
 #include "base/scope_exit.h"
 #include "base/size_text.h"
+#include "memory/address_errors.h"
 
 namespace understudy {
 
@@ -54,30 +55,30 @@ uint64_t charged_for(SlotRecord record) { return *align_up(record.usable(), kNor
 class DeviceMemory::Slabs final : public SlabSource {
  public:
   Slabs(DeviceMemory& memory, unsigned device)
-      : memory_(memory), device_(device), heap_(*this, memory.space_.slabs()) {}
+      : memory_(memory), device_(device), heap_(*this, memory.space_.allocations().slabs()) {}
 
   SlabHeap& heap() { return heap_; }
 
   Result<void> open(Slab& slab, unsigned slot_size) override {
-    StorageSet& storages = memory_.storages_;
-    US_TRY_ASSIGN(slab.extent, storages.take(location(), kGranule, PageKind::kNormal));
-    ScopeExit undo_extent([&] { storages.of(location()).give_back(slab.extent); });
+    BackingPools& pools = memory_.pools_;
+    US_TRY_ASSIGN(slab.extent, pools.take(location(), kGranule, PageKind::kNormal));
+    ScopeExit undo_extent([&] { pools.of(location()).give_back(slab.extent); });
     if (memory_.settings_.commit == Commit::kEager) {
-      US_TRY(storages.warm(*slab.extent.store, slab.extent.offset, kGranule));
+      US_TRY(pools.commit(*slab.extent.backing, slab.extent.offset, kGranule));
     }
     US_TRY_ASSIGN(const Arena place, memory_.arena_.take(kGranule, kGranule));
     ScopeExit undo_place([&] { memory_.arena_.give_back(place.range); });
     slab.divide(place.range.base, slot_size);
-    US_TRY(memory_.space_.enter_slab(place, slab, device_));
+    US_TRY(memory_.space_.allocations().enter(place, slab, device_));
     undo_place.dismiss();
     undo_extent.dismiss();
     return {};
   }
 
   bool close(Slab& slab) noexcept override {
-    if (!memory_.space_.leave_slab(slab)) return false;
+    if (!memory_.space_.allocations().leave(slab)) return false;
     memory_.arena_.give_back({slab.base.load(std::memory_order_relaxed), kGranule});
-    memory_.storages_.of(location()).give_back(slab.extent);
+    memory_.pools_.of(location()).give_back(slab.extent);
     return true;
   }
 
@@ -89,18 +90,18 @@ class DeviceMemory::Slabs final : public SlabSource {
   SlabHeap heap_;
 };
 
-DeviceMemory::DeviceMemory(const Settings& settings, Capacity& capacity, StorageSet& storages,
+DeviceMemory::DeviceMemory(const Settings& settings, Capacity& capacity, BackingPools& pools,
                            PhysicalMemory& physical, AddressSpace& space)
     : settings_(settings),
       capacity_(capacity),
-      storages_(storages),
+      pools_(pools),
       physical_(physical),
       space_(space),
-      arena_(space.reservations()) {
+      arena_(space.reservations().index()) {
   for (unsigned device = 0; device < settings.devices; ++device) {
     slabs_.push_back(std::make_unique<Slabs>(*this, device));
   }
-  storages.add_cache(*this);
+  pools.add_cache(*this);
 }
 
 DeviceMemory::~DeviceMemory() = default;
@@ -122,7 +123,9 @@ Result<VirtualAddress> DeviceMemory::allocate_of(const AllocationRequest& reques
                          SizeText(request.usable).c_str());
   }
   // A slab is for reading and writing, so read-only memory has granules of its own.
-  if (kind == PageKind::kNormal && request.usable <= kMaxSlotBytes && !request.read_only) {
+  // Memory that the program must not free is no slot either: those have no place to say so.
+  if (kind == PageKind::kNormal && request.usable <= kMaxSlotBytes && !request.read_only &&
+      !request.is_internal) {
     return allocate_slot(request, *bytes);
   }
   return allocate_block(request, kind, *bytes);
@@ -139,8 +142,8 @@ Result<VirtualAddress> DeviceMemory::allocate_slot(const AllocationRequest& requ
                 slabs_[request.device]->heap().allocate(request.usable, request.module));
   undo.dismiss();
   if (pin) {
-    if (const std::optional<Place> place = space_.locate(address, *pin)) {
-      place->store->refresh(place->store_offset, request.usable);
+    if (const std::optional<Place> place = space_.translation().locate(address, *pin)) {
+      place->backing->refill(place->file_offset, request.usable);
     }
   }
   return address;
@@ -153,9 +156,10 @@ Result<VirtualAddress> DeviceMemory::allocate_block(const AllocationRequest& req
                            static_cast<uint8_t>(request.device),
                            {LocationKind::kDevice, request.device}};
   US_TRY_ASSIGN(Block* const block, physical_.create_mapped(traits, bytes));
-  ScopeExit undo_block([&] { physical_.drop_mapping(*block); });
-  US_TRY_ASSIGN(const VirtualAddress address,
-                place(*block, {.size = request.usable, .read_only = request.read_only}));
+  ScopeExit undo_block([&] { physical_.drop_internal_ref(*block); });
+  US_TRY_ASSIGN(const VirtualAddress address, place(*block, {.size = request.usable,
+                                                             .read_only = request.read_only,
+                                                             .is_internal = request.is_internal}));
   undo_block.dismiss();
   return address;
 }
@@ -163,7 +167,7 @@ Result<VirtualAddress> DeviceMemory::allocate_block(const AllocationRequest& req
 Result<VirtualAddress> DeviceMemory::place(Block& block, const UsablePart& part) {
   US_TRY_ASSIGN(const Arena place, arena_.take(block.extent.size, block.traits.granularity()));
   ScopeExit undo([&] { arena_.give_back(place.range); });
-  US_TRY(space_.place_allocation(place, block, part));
+  US_TRY(space_.allocations().place(place, block, part));
   undo.dismiss();
   return place.range.base + part.offset;
 }
@@ -174,18 +178,25 @@ Result<VirtualAddress> DeviceMemory::place_import(Block& block, const UsablePart
 
 Result<void> DeviceMemory::end_import(VirtualAddress address) {
   US_TRY_ASSIGN(const VirtualRange addresses,
-                space_.end_allocation(address, {}, AddressSpace::Origin::kImported));
+                space_.allocations().end(address, {}, AllocationPlacement::Origin::kImported));
   arena_.give_back(addresses);
   return {};
 }
 
 Result<void> DeviceMemory::free(VirtualAddress address) {
-  const PageEntry entry = space_.table().look_up(address);
-  if (!entry.divided()) return free_block(address);
+  const PageEntry entry = space_.translation().look_up(address);
+  if (!entry.divided()) {
+    if (entry.restricted() && pool_hooks_ != nullptr) {
+      if (const std::optional<uint32_t> pool = space_.translation().pool_of(address)) {
+        return pool_hooks_->free_at_once(*pool, address);
+      }
+    }
+    return free_block(address);
+  }
   const unsigned device = entry.owner();
   const std::optional<SlotRecord> record =
-      slabs_[device]->heap().free(space_.slabs().at(entry.mapping()), address);
-  if (!record) return space_.not_an_allocation(address);
+      slabs_[device]->heap().free(space_.allocations().slabs().at(entry.mapping()), address);
+  if (!record) return not_an_allocation(space_.translation(), space_.reservations(), address);
   settle_slot(device, address, *record);
   return {};
 }
@@ -196,20 +207,24 @@ void DeviceMemory::settle_slot(unsigned device, VirtualAddress address, SlotReco
     capacity_.credit(charge);
     return;
   }
-  const SlotEnd end = keeper_->leave_slot(address);
-  if (end == SlotEnd::kNeverShared) {
-    capacity_.credit(charge);
-  } else {
-    capacity_.note_share_ended(charge);  // it is the share's
+  switch (share_hooks_->on_slot_freed(address)) {
+    case SlotEnd::kNeverShared:
+      capacity_.credit(charge);
+      give_back_slot(address);
+      break;
+    case SlotEnd::kShared:
+      capacity_.note_share_ended(charge);
+      break;
+    case SlotEnd::kInExport:
+      break;
   }
-  if (end != SlotEnd::kKept) give_back_slot(address);
 }
 
 std::optional<DeviceMemory::SlabPlace> DeviceMemory::slab_around(VirtualAddress address) {
-  const PageEntry entry = space_.table().look_up(address);
+  const PageEntry entry = space_.translation().look_up(address);
   if (!entry.present() || !entry.divided()) return std::nullopt;
-  return SlabPlace{&slabs_[entry.owner()]->heap(), &space_.slabs().at(entry.mapping()),
-                   entry.owner()};
+  return SlabPlace{&slabs_[entry.owner()]->heap(),
+                   &space_.allocations().slabs().at(entry.mapping()), entry.owner()};
 }
 
 std::optional<DeviceMemory::SharedSlot> DeviceMemory::share_slot(VirtualAddress address) {
@@ -237,28 +252,37 @@ void DeviceMemory::give_back_slot(VirtualAddress address) {
 }
 
 Result<void> DeviceMemory::free_block(VirtualAddress address, std::optional<unsigned> device) {
-  US_TRY_ASSIGN(const VirtualRange addresses, space_.end_allocation(address, device));
+  US_TRY_ASSIGN(const VirtualRange addresses, space_.allocations().end(address, device));
   arena_.give_back(addresses);
   return {};
 }
 
+Result<VirtualAddress> DeviceMemory::allocate_internal(unsigned device, uint64_t bytes) {
+  return allocate({.device = device,
+                   .asked = bytes,
+                   .usable = bytes,
+                   .policy = PagePolicy::kNormalOnly,
+                   .is_internal = true});
+}
+
+void DeviceMemory::free_internal(VirtualAddress address) {
+  const Result<VirtualRange> addresses =
+      space_.allocations().end(address, {}, AllocationPlacement::Origin::kInternal);
+  // A block that the CPU cannot be kept out of, for want of map entries, stays.
+  if (addresses.ok()) arena_.give_back(addresses.value());
+}
+
 void DeviceMemory::free_all(unsigned device) {
-  // Shared ones after the lock: others are asked about them.
-  std::vector<std::pair<VirtualAddress, SlotRecord>> shared;
-  slabs_[device]->heap().free_all([&](VirtualAddress address, SlotRecord record) {
-    if (record.shared()) {
-      shared.emplace_back(address, record);
-    } else {
-      settle_slot(device, address, record);
-    }
-  });
-  for (const auto& [address, record] : shared) settle_slot(device, address, record);
-  for (const VirtualRange range : arena_.ranges()) {
-    space_.table().for_each(range, [&](VirtualAddress at) {
+  if (pool_hooks_ != nullptr) pool_hooks_->end_device(device);
+  space_.managed().free_all(device);
+  slabs_[device]->heap().free_all(
+      [&](VirtualAddress address, SlotRecord record) { settle_slot(device, address, record); });
+  arena_.for_each_range([&](VirtualRange range) {
+    space_.translation().for_each(range, [&](VirtualAddress at) {
       VirtualAddress base = 0;
       {
         HazardPin pin;
-        const std::optional<Place> place = space_.locate(at, pin);
+        const std::optional<Place> place = space_.translation().locate(at, pin);
         if (!place || place->location.id != device || place->entry.divided()) return;
         base = place->range.base;
       }
@@ -266,7 +290,7 @@ void DeviceMemory::free_all(unsigned device) {
       // want of map entries, stays allocated until it is freed.
       (void)free_block(base, device);
     });
-  }
+  });
 }
 
 void DeviceMemory::trim() {

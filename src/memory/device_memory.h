@@ -10,12 +10,13 @@
 #include <vector>
 
 #include "base/result.h"
-#include "device/capacity.h"
 #include "device/settings.h"
 #include "memory/address_arena.h"
 #include "memory/address_space.h"
 #include "memory/physical_memory.h"
+#include "memory/pool_hooks.h"
 #include "memory/slab_heap.h"
+#include "server/capacity.h"
 
 namespace understudy {
 
@@ -36,25 +37,33 @@ struct AllocationRequest {
   PagePolicy policy = PagePolicy::kHugeFirst;
   bool read_only = false;
   uint8_t module = kApplicationModule;
+  bool is_internal = false;
 };
 
 class DeviceMemory final : public MemoryCache {
  public:
-  DeviceMemory(const Settings& settings, Capacity& capacity, StorageSet& storages,
+  DeviceMemory(const Settings& settings, Capacity& capacity, BackingPools& pools,
                PhysicalMemory& physical, AddressSpace& space);
   ~DeviceMemory() override;
 
   Result<VirtualAddress> allocate(const AllocationRequest& request);
-  // Ends the allocation that starts at an address, whatever device it is on.
+  // Ends the allocation that starts at an address, whatever device it is on; managed memory, too.
+  // Memory of a pool goes back to it (FREE-07).
   Result<void> free(VirtualAddress address);
-  // Ends all allocations on a device.
+  // A little memory for the library itself: only the caller ends it, never the program.
+  Result<VirtualAddress> allocate_internal(unsigned device, uint64_t bytes);
+  void free_internal(VirtualAddress address);
+  // Ends all allocations of the program and all pools on a device, and the managed memory that ends
+  // with it.
+  // REQUIRES: the calling thread has prepared its pins. Allocates nothing.
   void free_all(unsigned device);
   void trim() override;
 
   // Before other threads use it.
-  void set_keeper(MemoryKeeper& keeper) { keeper_ = &keeper; }
-  // Marks the small allocation that starts at an address, if one does: from now on the keeper is
-  // asked when it is freed, and its slot may be kept until it is given back.
+  void set_share_hooks(ShareHooks& hooks) { share_hooks_ = &hooks; }
+  void set_pool_hooks(PoolHooks& hooks) { pool_hooks_ = &hooks; }
+  // Marks the small allocation that starts at an address, if one does: from now on the share
+  // hooks are told when it is freed, and its slot may be kept until it is given back.
   struct SharedSlot {
     Extent granule;
     UsablePart part;
@@ -63,8 +72,8 @@ class DeviceMemory final : public MemoryCache {
   std::optional<SharedSlot> share_slot(VirtualAddress address);
   void unshare_slot(VirtualAddress address);
   // The block of the large allocation that starts at an address, with a reference for the caller.
-  Result<AddressSpace::FoundAllocation> find_block(VirtualAddress address) {
-    return space_.find_allocation(address);
+  Result<AllocationPlacement::Found> find_block(VirtualAddress address) {
+    return space_.allocations().find(address);
   }
   void give_back_slot(VirtualAddress address);
   // Memory of another process at an address of its own. Takes the caller's reference to the block
@@ -95,10 +104,11 @@ class DeviceMemory final : public MemoryCache {
 
   const Settings& settings_;
   Capacity& capacity_;
-  StorageSet& storages_;
+  BackingPools& pools_;
   PhysicalMemory& physical_;
   AddressSpace& space_;
-  MemoryKeeper* keeper_ = nullptr;
+  ShareHooks* share_hooks_ = nullptr;
+  PoolHooks* pool_hooks_ = nullptr;
   AddressArena arena_;
   std::vector<std::unique_ptr<Slabs>> slabs_;  // by device
 };

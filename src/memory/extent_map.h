@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The free parts of a store: taken best fit, so that recently used pieces are used again before
-// untouched ones, and merged with their neighbours when they come back. Not synchronized.
+// The free parts of a backing file: taken best fit, so that recently used pieces are used again
+// before untouched ones, and merged with their neighbours when they come back. Not synchronized.
 #pragma once
 
 #include <cstdint>

@@ -2,15 +2,18 @@
 //
 // How much host memory this process may put behind device memory and page-locked host memory.
 // Commits stop before the machine (or its memory cgroup) is full, because past that point the
-// kernel answers with signals and killed processes instead of error codes. Any thread may call
-// anything.
+// kernel answers with signals and killed processes instead of error codes. What is left is shared
+// with the other processes of the server. Any thread may call anything.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 
 #include "base/mutex.h"
 #include "base/result.h"
+#include "server/host_headroom.h"
+#include "server/server.h"
 
 namespace understudy {
 
@@ -18,8 +21,12 @@ class HostBudget {
  public:
   enum class Kind : uint8_t { kMachine, kFixed, kUnlimited };
 
-  // `limit` counts for kFixed only.
-  HostBudget(Kind kind, uint64_t limit);
+  // `limit` counts for kFixed only, `server` for kMachine: the processes that share the machine;
+  // null if there is this one alone.
+  HostBudget(Kind kind, uint64_t limit, const Server* server = nullptr);
+  ~HostBudget();
+  HostBudget(const HostBudget&) = delete;
+  HostBudget& operator=(const HostBudget&) = delete;
 
   // Where the bytes will come from. What a hugetlb pool has is not part of what the machine has.
   enum class Source : uint8_t { kMachine, kPool };
@@ -33,16 +40,14 @@ class HostBudget {
   uint64_t taken() const;
 
  private:
-  Result<void> ask_machine_locked(uint64_t bytes) US_REQUIRES(mutex_);
+  class Machine;
 
   const Kind kind_;
   const uint64_t limit_;
-  const uint64_t reserve_;  // what stays free on the machine
+  const std::unique_ptr<Machine> machine_;  // of kMachine
   mutable Mutex mutex_{LockRank::kHostBudget};
   uint64_t taken_ US_GUARDED_BY(mutex_) = 0;
-  uint64_t in_flight_ US_GUARDED_BY(mutex_) = 0;  // taken, not yet seen in the machine's figures
-  // What may be taken before the machine is asked again: asking costs tens of microseconds.
-  uint64_t allowance_ US_GUARDED_BY(mutex_) = 0;
+  std::optional<HostHeadroom> headroom_ US_GUARDED_BY(mutex_);  // of kMachine
 };
 
 }  // namespace understudy

@@ -2,17 +2,18 @@
 #include "memory/host_memory.h"
 
 #include "base/size_text.h"
+#include "memory/address_errors.h"
 #include "memory/address_layout.h"
 #include "platform/host_memory.h"
 
 namespace understudy {
 
-HostMemory::HostMemory(const Settings& settings, StorageSet& storages, AddressSpace& space,
+HostMemory::HostMemory(const Settings& settings, BackingPools& pools, AddressSpace& space,
                        DeviceMemory& device_memory)
     : settings_(settings),
       space_(space),
       device_memory_(device_memory),
-      pinned_(settings, storages),
+      pinned_(settings, pools),
       registered_(settings, device_memory.addresses(), pinned_) {}
 
 Result<VirtualAddress> HostMemory::allocate(uint64_t size, DeviceAddress address, unsigned device) {
@@ -30,8 +31,8 @@ Result<void> HostMemory::free(VirtualAddress address) {
   const std::optional<PinnedView> block = pinned_.find(address);
   if (!block || block->range.base != address) return not_a_block(address);
   if (registered_.overlaps(block->range)) {
-    return Error::format(ErrorCode::kRefused, "the block at %p is registered; unregister it first",
-                         to_pointer(address));
+    return Error::format(ErrorCode::kInvalidParam,
+                         "the block at %p is registered; unregister it first", to_pointer(address));
   }
   if (!pinned_.free(address)) return not_a_block(address);
   return {};
@@ -39,24 +40,33 @@ Result<void> HostMemory::free(VirtualAddress address) {
 
 Error HostMemory::not_a_block(VirtualAddress address) {
   if (const auto block = pinned_.find(address)) {
-    return Error::format(ErrorCode::kRefused, "%p is inside the host block of %s at %p",
+    return Error::format(ErrorCode::kInvalidParam, "%p is inside the host block of %s at %p",
                          to_pointer(address), SizeText(block->range.size).c_str(),
                          to_pointer(block->range.base));
   }
-  const bool on_device = space_.find(address).has_value() || space_.is_reserved(address);
-  return Error::format(ErrorCode::kRefused, "%p is %s", to_pointer(address),
-                       on_device ? "a device address" : "not the start of a host block");
+  if (const auto on_device = space_.translation().find(address)) {
+    return Error::format(ErrorCode::kInvalidParam, "%p is device memory, in the %s of %s at %p",
+                         to_pointer(address), on_device->is_allocation ? "allocation" : "mapping",
+                         SizeText(on_device->range.size).c_str(),
+                         to_pointer(on_device->range.base));
+  }
+  if (!space_.reservations().has_host_memory(address)) {
+    return no_memory_at(space_.translation(), space_.reservations(), address);
+  }
+  return Error::format(ErrorCode::kInvalidParam, "%p is not the start of a host block",
+                       to_pointer(address));
 }
 
 Result<VirtualAddress> HostMemory::add_registration(VirtualRange range, RegistrationKind kind) {
   US_TRY(check_range(range, kind));
   const std::optional<PinnedView> block = pinned_.find(range.base);
   if (block && kind.pinned) {
-    return Error::format(ErrorCode::kRefused, "the memory at %p is page-locked already",
+    return Error::format(ErrorCode::kInvalidParam, "the memory at %p is page-locked already",
                          to_pointer(range.base));
   }
   if (block ? !block->range.contains(range) : pinned_.overlaps(range)) {
-    return Error::format(ErrorCode::kRefused, "%s at %p are not wholly inside one host block",
+    return Error::format(ErrorCode::kInvalidParam,
+                         "the range of %s at %p is not wholly inside one host block",
                          SizeText(range.size).c_str(), to_pointer(range.base));
   }
   const bool same =
@@ -66,15 +76,17 @@ Result<VirtualAddress> HostMemory::add_registration(VirtualRange range, Registra
 
 Result<void> HostMemory::check_range(VirtualRange range, RegistrationKind kind) {
   if (kind.mapped && !is_aligned(range.base, kNormalPage)) {
-    return Error::format(ErrorCode::kRefused, "%p is not a multiple of 4 KiB",
+    return Error::format(ErrorCode::kInvalidParam, "%p is not a multiple of 4 KiB",
                          to_pointer(range.base));
   }
-  if (space_.is_any_reserved(range)) {
-    return Error::format(ErrorCode::kRefused, "%s at %p have device addresses among them",
+  if (space_.reservations().overlaps(range)) {
+    return Error::format(ErrorCode::kInvalidParam,
+                         "the range of %s at %p has device addresses in it",
                          SizeText(range.size).c_str(), to_pointer(range.base));
   }
   if (range.base < kHostBegin || range.end() > kHostEnd || !platform::is_wholly_mapped(range)) {
-    return Error::format(ErrorCode::kRefused, "%s at %p are not all memory of the host",
+    return Error::format(ErrorCode::kInvalidParam,
+                         "the range of %s at %p is not all memory of the host",
                          SizeText(range.size).c_str(), to_pointer(range.base));
   }
   return {};

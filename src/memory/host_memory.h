@@ -26,7 +26,7 @@ struct RegistrationKind {
 
 class HostMemory {
  public:
-  HostMemory(const Settings& settings, StorageSet& storages, AddressSpace& space,
+  HostMemory(const Settings& settings, BackingPools& pools, AddressSpace& space,
              DeviceMemory& device_memory);
 
   // `device` is the one whose memory it is where the program runs on the device.

@@ -14,9 +14,12 @@
 namespace understudy {
 
 struct Reservation;
+class SubAllocations;
 
 struct Mapping {
   uint32_t index = 0;
+  // While it is free, the pool's. While it waits for a reader (memory/retire_list.h), the next one
+  // that does: its number + 1.
   uint32_t pool_next = 0;
   VirtualRange range;  // of an allocation: what may be used of it, which is any number of bytes
   Block* block = nullptr;
@@ -25,11 +28,12 @@ struct Mapping {
   std::atomic<uint32_t> device_access{0};
   std::atomic<bool> host_access{false};
   // The file is really mapped at the address, for the CPU. Under the reservation's lock.
-  bool has_window = false;
-  bool is_allocation = false;
+  bool has_host_mapping = false;
   bool read_only = false;
-  // In the list of mappings that ended while a reader held them.
-  Mapping* next_in_limbo = nullptr;
+  bool is_allocation : 1 = false;
+  bool is_internal : 1 = false;  // an allocation of the library's own
+  // Of a segment of a pool: the allocations in it. Deleted with the mapping.
+  SubAllocations* parts = nullptr;
 
   bool owner_access() const {
     const Location owner = block->traits.location;
@@ -37,6 +41,6 @@ struct Mapping {
                              : host_access.load(std::memory_order_relaxed);
   }
 };
-static_assert(sizeof(Mapping) <= 64);
+static_assert(sizeof(Mapping) <= 56);
 
 }  // namespace understudy

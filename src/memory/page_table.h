@@ -2,7 +2,8 @@
 //
 // The software MMU's translation table: device address -> PageEntry, for 48-bit addresses.
 // A root entry covers 1 GiB and is empty, or the entry of a mapping that covers all of it, or leads
-// to a leaf of 512 entries of 2 MiB. Leaves are made on demand and never taken away.
+// to a leaf of 512 entries of 2 MiB. Leaves are made on demand and never taken away. What was
+// entered once leaves a mark, so that a stale address can be told from one that never was.
 //
 // Looking up is lock-free and may run at any time. Changes to one range come from one thread at a
 // time (the lock of the reservation that owns the range); ranges are multiples of 2 MiB.
@@ -29,13 +30,14 @@ class PageTable {
   PageTable(const PageTable&) = delete;
   PageTable& operator=(const PageTable&) = delete;
 
-  // The entry of the granule that holds the address; not present if there is none.
+  // The entry of the granule that holds the address; not present if there is none, and then the
+  // mark of one that has ended.
   PageEntry look_up(VirtualAddress address) const {
     if (address >= kEnd) return {};
     const uint64_t root = root_[address / kGiB].load(std::memory_order_seq_cst);
     const uint64_t granule = granule_in_root(address);
     if (PageEntry(root).present()) return PageEntry(root).advanced(granule);
-    if (root == 0) return {};
+    if (!leads_to_leaf(root)) return PageEntry(root);
     return PageEntry(leaf_of(root)->entries[granule].load(std::memory_order_seq_cst));
   }
 
@@ -47,19 +49,19 @@ class PageTable {
   bool is_empty(VirtualRange range) const;
   // Makes the leaves that set() will need, so that set() cannot fail.
   void prepare(VirtualRange range);
-  // Enters a range. `first` is the entry of its first granule; is_warm(n) tells whether the n-th
-  // granule is known to be warm.
-  // REQUIRES: prepare(range) was called, the range is empty.
-  template <typename IsWarm>
-  void set(VirtualRange range, PageEntry first, IsWarm is_warm);
-  // Empties a range. Look-ups that begin afterwards find nothing.
+  // Enters a range. `first` is the entry of its first granule; is_committed(n) tells whether the
+  // n-th granule is known to be committed. REQUIRES: prepare(range) was called, the range is empty.
+  template <typename IsCommitted>
+  void set(VirtualRange range, PageEntry first, IsCommitted is_committed);
+  // Ends the entries of a range. Look-ups that begin afterwards find marks.
   void clear(VirtualRange range);
   // Lets the owner read and write a range that is entered without access.
   void grant_owner_access(VirtualRange range);
-  // Notes that the granule at the address is warm. No effect if its entry is no longer `seen`, or
-  // if the entry stands for a whole GiB that is not warm throughout: whole_is_warm() is asked then.
-  template <typename WholeIsWarm>
-  void note_warm(VirtualAddress address, PageEntry seen, WholeIsWarm whole_is_warm);
+  // Notes that the granule at the address is committed. No effect if its entry is no longer `seen`,
+  // or if the entry stands for a whole GiB that is not committed throughout: whole_is_committed()
+  // is asked then.
+  template <typename WholeIsCommitted>
+  void note_committed(VirtualAddress address, PageEntry seen, WholeIsCommitted whole_is_committed);
 
  private:
   static constexpr uint64_t kLeafEntries = kGiB / kGranule;
@@ -68,6 +70,8 @@ class PageTable {
   struct Leaf {
     std::atomic<uint64_t> entries[kLeafEntries] = {};
   };
+  // Of a root entry that is not present.
+  static bool leads_to_leaf(uint64_t root) { return root > PageEntry::ended().word(); }
   static Leaf* leaf_of(uint64_t root) {
     return reinterpret_cast<Leaf*>(root);  // NOLINT(performance-no-int-to-ptr)
   }
@@ -94,50 +98,52 @@ template <typename Visit>
 void PageTable::for_each(VirtualRange range, Visit visit) const {
   for_each_root(root_, range, [&](const std::atomic<uint64_t>& entry, VirtualRange part) {
     const uint64_t root = entry.load(std::memory_order_acquire);
-    if (root == 0) return;
     if (PageEntry(root).present()) {
       visit(part.base);
       return;
     }
+    if (!leads_to_leaf(root)) return;
     for (VirtualAddress at = part.base; at < part.end(); at += kGranule) {
-      if (leaf_of(root)->entries[granule_in_root(at)].load(std::memory_order_relaxed) != 0) {
-        visit(at);
-      }
+      const auto& granule = leaf_of(root)->entries[granule_in_root(at)];
+      if (PageEntry(granule.load(std::memory_order_relaxed)).present()) visit(at);
     }
   });
 }
 
-template <typename WholeIsWarm>
-void PageTable::note_warm(VirtualAddress address, PageEntry seen, WholeIsWarm whole_is_warm) {
+template <typename WholeIsCommitted>
+void PageTable::note_committed(VirtualAddress address, PageEntry seen,
+                               WholeIsCommitted whole_is_committed) {
   std::atomic<uint64_t>& root = root_[address / kGiB];
   uint64_t word = root.load(std::memory_order_acquire);
-  if (word == 0) return;
   if (PageEntry(word).present()) {
-    if (PageEntry(word).advanced(granule_in_root(address)) == seen && whole_is_warm()) {
-      root.compare_exchange_strong(word, PageEntry(word).with_warm().word());
+    if (PageEntry(word).advanced(granule_in_root(address)) == seen && whole_is_committed()) {
+      root.compare_exchange_strong(word, PageEntry(word).with_committed().word());
     }
     return;
   }
+  if (!leads_to_leaf(word)) return;
   uint64_t expected = seen.word();
-  leaf_of(word)->entries[granule_in_root(address)].compare_exchange_strong(expected,
-                                                                           seen.with_warm().word());
+  leaf_of(word)->entries[granule_in_root(address)].compare_exchange_strong(
+      expected, seen.with_committed().word());
 }
 
-template <typename IsWarm>
-void PageTable::set(VirtualRange range, PageEntry first, IsWarm is_warm) {
+template <typename IsCommitted>
+void PageTable::set(VirtualRange range, PageEntry first, IsCommitted is_committed) {
   for_each_root(root_, range, [&](std::atomic<uint64_t>& root, VirtualRange part) {
     const uint64_t begin = (part.base - range.base) / kGranule;
     const uint64_t count = part.size / kGranule;
     const auto entry_of = [&](uint64_t n) {
       const PageEntry entry = first.advanced(n);
-      return (is_warm(n) ? entry.with_warm() : entry).word();
+      return (is_committed(n) ? entry.with_committed() : entry).word();
     };
     const uint64_t leaf = root.load(std::memory_order_acquire);
-    if (leaf == 0) {
-      bool all_warm = true;
-      for (uint64_t n = begin; n < begin + count && all_warm; ++n) all_warm = is_warm(n);
+    if (!leads_to_leaf(leaf)) {
+      bool all_committed = true;
+      for (uint64_t n = begin; n < begin + count && all_committed; ++n)
+        all_committed = is_committed(n);
       const PageEntry entry = first.advanced(begin);
-      root.store((all_warm ? entry.with_warm() : entry).word(), std::memory_order_release);
+      root.store((all_committed ? entry.with_committed() : entry).word(),
+                 std::memory_order_release);
       return;
     }
     for (uint64_t n = 0; n < count; ++n) {

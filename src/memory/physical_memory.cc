@@ -3,7 +3,6 @@
 
 #include <cinttypes>
 
-#include "base/handle.h"
 #include "base/scope_exit.h"
 #include "base/size_text.h"
 #include "platform/host_facts.h"
@@ -27,16 +26,20 @@ Feature feature_for_giant(BlockAttribute attribute) {
 
 }  // namespace
 
-PhysicalMemory::PhysicalMemory(const Settings& settings, Capacity& capacity, StorageSet& storages)
-    : settings_(settings), capacity_(capacity), storages_(storages) {}
+PhysicalMemory::PhysicalMemory(const Settings& settings, Capacity& capacity, BackingPools& pools)
+    : settings_(settings), capacity_(capacity), pools_(pools) {}
 
 Result<void> PhysicalMemory::check_supported(BlockAttribute attribute, Location location) const {
   if (location.kind == LocationKind::kHost && location.id != 0) {
-    return Error::format(ErrorCode::kNotSupported, "the id of location HOST is %u and must be 0",
-                         location.id);
+    return Error::format(ErrorCode::kNotSupported, "the id of location HOST is %d and must be 0",
+                         static_cast<int>(location.id));
   }
   if (!is_giant(attribute)) return {};
   if (!location.on_device()) {
+    if (attribute == BlockAttribute::kPeerGiant &&
+        settings_.product.has(Feature::kHostGiantPeerBlock)) {
+      return {};
+    }
     return Error::format(ErrorCode::kNotSupported, "1 GiB pages exist on devices only");
   }
   if (!settings_.product.has(feature_for_giant(attribute))) {
@@ -59,18 +62,40 @@ Result<uint64_t> PhysicalMemory::rounded_size(const BlockRequest& request,
   if (is_aligned(request.size, granularity)) return request.size;
   const std::optional<uint64_t> rounded = align_up(request.size, granularity);
   if (settings_.size_alignment == SizeAlignment::kRoundUp && rounded) return *rounded;
-  return Error::format(ErrorCode::kRefused, "size %" PRIu64 " is not a multiple of %s",
+  return Error::format(ErrorCode::kInvalidParam, "size %" PRIu64 " is not a multiple of %s",
                        request.size, SizeText(granularity).c_str());
 }
 
+// Whether a block comes from the part of the host's memory that devices reach over their links.
+bool PhysicalMemory::is_in_host_window(const BlockTraits& traits) const {
+  return settings_.host_peer_memory && traits.location.kind == LocationKind::kHostNuma &&
+         is_peer(traits.attribute);
+}
+
+Result<void> PhysicalMemory::charge_host_window(uint64_t bytes) {
+  if (capacity_.charge_host_window(bytes)) return {};
+  const PoolFigures window = capacity_.host_window();
+  return Error::format(ErrorCode::kOutOfMemory,
+                       "%s for copies between devices were asked of the host; it has %s of %s free "
+                       "(host_p2p_memory)",
+                       SizeText(bytes).c_str(), RoughSizeText(window.free).c_str(),
+                       RoughSizeText(window.total).c_str());
+}
+
 Result<void> PhysicalMemory::charge(const BlockTraits& traits, uint64_t bytes) {
-  if (!traits.location.on_device()) return {};
+  if (!traits.location.on_device()) {
+    if (is_in_host_window(traits)) return charge_host_window(bytes);
+    return {};
+  }
   return charge_or_explain(capacity_,
                            {traits.location.id, traits.page_kind(), bytes, traits.module});
 }
 
 void PhysicalMemory::credit(const BlockTraits& traits, uint64_t bytes) {
-  if (!traits.location.on_device()) return;
+  if (!traits.location.on_device()) {
+    if (is_in_host_window(traits)) capacity_.credit_host_window(bytes);
+    return;
+  }
   capacity_.credit({traits.location.id, traits.page_kind(), bytes, traits.module});
 }
 
@@ -81,7 +106,8 @@ Result<BlockHandle> PhysicalMemory::create(const BlockRequest& request) {
   US_TRY(check_supported(traits.attribute, traits.location));
   if (traits.location.kind == LocationKind::kHostNuma &&
       !platform::numa_node_exists(traits.location.id)) {
-    return Error::format(ErrorCode::kRefused, "the host has no NUMA node %u", traits.location.id);
+    return Error::format(ErrorCode::kInvalidParam, "the host has no NUMA node %d",
+                         static_cast<int>(traits.location.id));
   }
   US_TRY_ASSIGN(const uint64_t size, rounded_size(request, traits.granularity()));
   US_TRY_ASSIGN(const Block* const block, make_block(traits, size, size, {.handles = 1}));
@@ -93,18 +119,26 @@ Result<Block*> PhysicalMemory::create_mapped(const BlockTraits& traits, uint64_t
   if (!size) {
     return Error::format(ErrorCode::kOutOfMemory, "no device has %s", SizeText(bytes).c_str());
   }
-  return make_block(traits, *size, bytes, {.mappings = 1});
+  return make_block(traits, *size, bytes, {.internal_refs = 1});
+}
+
+Result<Block*> PhysicalMemory::create_uncharged(const BlockTraits& traits, uint64_t size) {
+  US_TRY_ASSIGN(const Extent extent, pools_.take(traits.location, size, traits.page_kind()));
+  ScopeExit undo_extent([&] { pools_.of(traits.location).give_back(extent); });
+  US_TRY_ASSIGN(Block* const block, enter_block(traits, extent, 0, {}, {.internal_refs = 1}));
+  undo_extent.dismiss();
+  return block;
 }
 
 Result<Block*> PhysicalMemory::make_block(const BlockTraits& traits, uint64_t size,
                                           uint64_t charged, const BlockState& references) {
-  if (keeper_ != nullptr) keeper_->reap_if_any();
+  if (share_hooks_ != nullptr) share_hooks_->reclaim_returned_if_any();
   US_TRY(charge(traits, charged));
   ScopeExit undo_charge([&] { credit(traits, charged); });
-  US_TRY_ASSIGN(const Extent extent, storages_.take(traits.location, size, traits.page_kind()));
-  ScopeExit undo_extent([&] { storages_.of(traits.location).give_back(extent); });
+  US_TRY_ASSIGN(const Extent extent, pools_.take(traits.location, size, traits.page_kind()));
+  ScopeExit undo_extent([&] { pools_.of(traits.location).give_back(extent); });
   if (settings_.commit == Commit::kEager) {
-    US_TRY(storages_.warm(*extent.store, extent.offset, extent.size));
+    US_TRY(pools_.commit(*extent.backing, extent.offset, extent.size));
   }
   US_TRY_ASSIGN(Block* const block,
                 enter_block(traits, extent, charged / kNormalPage, {}, references));
@@ -116,45 +150,38 @@ Result<Block*> PhysicalMemory::make_block(const BlockTraits& traits, uint64_t si
 Result<Block*> PhysicalMemory::adopt(const BlockTraits& traits, const Extent& extent,
                                      uint32_t share, Begins begins) {
   const BlockState references =
-      begins == Begins::kMapped ? BlockState{.mappings = 1} : BlockState{.handles = 1};
+      begins == Begins::kMapped ? BlockState{.internal_refs = 1} : BlockState{.handles = 1};
   return enter_block(traits, extent, 0, {BlockSharing::kImported, share}, references);
+}
+
+Result<Block*> PhysicalMemory::enter_managed(VirtualRange range, unsigned device) {
+  const BlockTraits traits{.attribute = BlockAttribute::kHuge,
+                           .home = static_cast<uint8_t>(device),
+                           .location = {LocationKind::kManaged, device}};
+  return enter_block(traits, {nullptr, range.base, range.size}, 0, {}, {.internal_refs = 1});
 }
 
 Result<Block*> PhysicalMemory::enter_block(const BlockTraits& traits, const Extent& extent,
                                            uint64_t charged_pages, const BlockShare& share,
                                            const BlockState& references) {
-  const std::optional<uint32_t> index = blocks_.take();
-  if (!index) return out_of_numbers("block");
-  Block& block = blocks_.at(*index);
-  block.index = *index;
+  US_TRY_ASSIGN(Block* const taken, blocks_.take());
+  Block& block = *taken;
   block.traits = traits;
   block.extent = extent;
   block.charged_pages = static_cast<uint32_t>(charged_pages);
   block.share.store(share.pack(), std::memory_order_relaxed);
-  block.storage_holds.store(1, std::memory_order_relaxed);
+  block.extent_holds.store(1, std::memory_order_relaxed);
   BlockState state = BlockState::unpack(block.state.load(std::memory_order_relaxed));
   state.handles = references.handles;
-  state.mappings = references.mappings;
+  state.internal_refs = references.internal_refs;
   block.state.store(state.pack(), std::memory_order_release);
   return &block;
 }
 
-BlockHandle PhysicalMemory::handle_of(const Block& block) const {
-  const BlockState state = BlockState::unpack(block.state.load(std::memory_order_acquire));
-  return HandleParts{HandleTag::kBlock, state.generation, block.index}.pack();
-}
-
-Result<Block*> PhysicalMemory::find(BlockHandle handle) {
-  const HandleParts parts = HandleParts::split(handle);
-  if (parts.tag != HandleTag::kBlock || !blocks_.exists(parts.index)) return unknown_handle(handle);
-  return &blocks_.at(parts.index);
-}
-
-Error PhysicalMemory::unknown_handle(BlockHandle handle) const {
-  const HandleParts parts = HandleParts::split(handle);
-  const bool was_ours = parts.tag == HandleTag::kBlock && blocks_.exists(parts.index);
-  return Error::format(ErrorCode::kRefused, "handle 0x%" PRIx64 " %s", handle,
-                       was_ours ? "was freed" : "was never given out");
+Result<Block*> PhysicalMemory::slot_of(BlockHandle handle) const {
+  Block* const block = blocks_.slot_of(handle);
+  if (block == nullptr) return blocks_.unknown(handle);
+  return block;
 }
 
 template <typename Change>
@@ -174,22 +201,23 @@ bool PhysicalMemory::update(Block& block, uint32_t generation, Change change) {
 }
 
 Result<void> PhysicalMemory::free(BlockHandle handle) {
-  US_TRY_ASSIGN(Block* const block, find(handle));
+  US_TRY_ASSIGN(Block* const block, slot_of(handle));
   if (block->share.load(std::memory_order_acquire) != 0) return free_shared(handle);
   const uint32_t generation = HandleParts::split(handle).generation;
-  if (!drop_handle(*block, generation)) return unknown_handle(handle);
+  if (!drop_handle(*block, generation)) return blocks_.unknown(handle);
   // Another thread may have exported it just now, and not have seen that this was the last handle.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (block->share.load(std::memory_order_relaxed) != 0 &&
-      count_mapping(*block, generation, OwnedBy::kAnyone) == Counted::kYes) {
+      count_internal_ref(*block, generation, OwnedBy::kAny) == Counted::kYes) {
     close_if_last(*block);
-    drop_mapping(*block);
+    drop_internal_ref(*block);
   }
   return {};
 }
 
 void PhysicalMemory::close_if_last(Block& block) {
-  if (block.shared().sharing == BlockSharing::kOpen && !has_handle(block)) keeper_->close(block);
+  if (block.shared().sharing == BlockSharing::kOpen && !has_handle(block))
+    share_hooks_->on_last_handle_freed(block);
 }
 
 bool PhysicalMemory::drop_handle(Block& block, uint32_t generation) {
@@ -202,11 +230,11 @@ bool PhysicalMemory::drop_handle(Block& block, uint32_t generation) {
 
 Result<void> PhysicalMemory::free_shared(BlockHandle handle) {
   // A reference for the time of the call, so that it is the same block that is closed.
-  US_TRY_ASSIGN(Block* const block, add_mapping_reference(handle, OwnedBy::kUser));
+  US_TRY_ASSIGN(Block* const block, add_internal_ref_of(handle, OwnedBy::kUser));
   const bool freed = drop_handle(*block, HandleParts::split(handle).generation);
   if (freed) close_if_last(*block);
-  drop_mapping(*block);
-  if (!freed) return unknown_handle(handle);
+  drop_internal_ref(*block);
+  if (!freed) return blocks_.unknown(handle);
   return {};
 }
 
@@ -216,63 +244,63 @@ bool PhysicalMemory::has_handle(const Block& block) {
 
 Result<BlockProperties> PhysicalMemory::properties(BlockHandle handle) {
   // A reference for the time of the look keeps the slot from being used for another block.
-  US_TRY_ASSIGN(Block* const block, add_mapping_reference(handle, OwnedBy::kAnyone));
+  US_TRY_ASSIGN(Block* const block, add_internal_ref_of(handle, OwnedBy::kAny));
   const BlockProperties properties{block->extent.size, block->traits.attribute,
                                    block->traits.location};
-  drop_mapping(*block);
+  drop_internal_ref(*block);
   return properties;
 }
 
-Result<Block*> PhysicalMemory::add_mapping(BlockHandle handle) {
+Result<Block*> PhysicalMemory::add_internal_ref(BlockHandle handle) {
   // MAP-20: a block that is only mapped elsewhere has no handle any more.
-  return add_mapping_reference(handle, OwnedBy::kUser);
+  return add_internal_ref_of(handle, OwnedBy::kUser);
 }
 
-Result<Block*> PhysicalMemory::add_mapping_reference(BlockHandle handle, OwnedBy owner) {
-  US_TRY_ASSIGN(Block* const block, find(handle));
-  const Counted counted = count_mapping(*block, HandleParts::split(handle).generation, owner);
+Result<Block*> PhysicalMemory::add_internal_ref_of(BlockHandle handle, OwnedBy owner) {
+  US_TRY_ASSIGN(Block* const block, slot_of(handle));
+  const Counted counted = count_internal_ref(*block, HandleParts::split(handle).generation, owner);
   if (counted == Counted::kYes) return block;
-  if (counted == Counted::kFull) return mapped_too_often();
-  return unknown_handle(handle);
+  if (counted == Counted::kFull) return too_many_internal_refs();
+  return blocks_.unknown(handle);
 }
 
-Result<void> PhysicalMemory::add_mapping_of_mapped(Block& block) {
+Result<void> PhysicalMemory::add_internal_ref_to_mapped(Block& block) {
   const BlockState seen = BlockState::unpack(block.state.load(std::memory_order_acquire));
-  switch (count_mapping(block, seen.generation, OwnedBy::kMapping)) {
+  switch (count_internal_ref(block, seen.generation, OwnedBy::kMapping)) {
     case Counted::kYes:
       return {};
     case Counted::kFull:
-      return mapped_too_often();
+      return too_many_internal_refs();
     case Counted::kNo:
       break;
   }
-  return Error::format(ErrorCode::kRefused, "the block was unmapped meanwhile");
+  return Error::format(ErrorCode::kInvalidParam, "the block was unmapped meanwhile");
 }
 
-PhysicalMemory::Counted PhysicalMemory::count_mapping(Block& block, uint32_t generation,
-                                                      OwnedBy owner) {
+PhysicalMemory::Counted PhysicalMemory::count_internal_ref(Block& block, uint32_t generation,
+                                                           OwnedBy owner) {
   bool full = false;
   const bool counted = update(block, generation, [&](BlockState& state) {
     if (owner == OwnedBy::kUser && state.handles == 0) return false;
-    if (owner == OwnedBy::kMapping && state.mappings == 0) return false;
-    full = state.mappings == kMaxMappings;
+    if (owner == OwnedBy::kMapping && state.internal_refs == 0) return false;
+    full = state.internal_refs == kMaxInternalRefs;
     if (full) return false;
-    ++state.mappings;
+    ++state.internal_refs;
     return true;
   });
   if (counted) return Counted::kYes;
   return full ? Counted::kFull : Counted::kNo;
 }
 
-Error PhysicalMemory::mapped_too_often() const {
+Error PhysicalMemory::too_many_internal_refs() const {
   return Error::format(ErrorCode::kOutOfResources,
-                       "a block is mapped %u times, the most there can be", kMaxMappings);
+                       "a block is mapped %u times, the most there can be", kMaxInternalRefs);
 }
 
-void PhysicalMemory::drop_mapping(Block& block) {
+void PhysicalMemory::drop_internal_ref(Block& block) {
   const BlockState seen = BlockState::unpack(block.state.load(std::memory_order_acquire));
   update(block, seen.generation, [](BlockState& state) {
-    --state.mappings;
+    --state.internal_refs;
     return true;
   });
 }
@@ -297,29 +325,52 @@ void PhysicalMemory::end(Block& block) {
     case BlockSharing::kImported:
       break;
     default:
-      // Its charge is the share's by now.
-      if (block.traits.location.on_device()) capacity_.note_share_ended(block.charge());
-      keeper_->close(block);
+      // Its charge is the share's by now; that of the host's window stays with this process.
+      if (block.traits.location.on_device()) {
+        capacity_.note_share_ended(block.charge());
+      } else {
+        credit(block.traits, block.charged_pages * kNormalPage);
+      }
+      share_hooks_->on_last_handle_freed(block);
       block.share.store(BlockShare{BlockSharing::kLeft, block.shared().number}.pack(),
                         std::memory_order_release);
   }
-  drop_storage(block);
+  drop_extent(block);
 }
 
-void PhysicalMemory::hold_storage(Block& block) {
-  block.storage_holds.fetch_add(1, std::memory_order_relaxed);
+void PhysicalMemory::hold_extent(Block& block) {
+  block.extent_holds.fetch_add(1, std::memory_order_relaxed);
 }
 
-void PhysicalMemory::drop_storage(Block& block) {
-  if (block.storage_holds.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  if (block.shared().sharing == BlockSharing::kNone) {
-    storages_.of(block.traits.location).give_back(block.extent);
-  } else {
-    keeper_->keep(block);
+void PhysicalMemory::drop_extent(Block& block) {
+  if (block.extent_holds.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  switch (block.shared().sharing) {
+    case BlockSharing::kNone:
+      give_back_extent(block);
+      break;
+    case BlockSharing::kImported:
+      share_hooks_->on_import_unreferenced(block);
+      break;
+    default:
+      share_hooks_->on_export_unreferenced(block);
+      return;
   }
-  // A slot whose generations are used up is not used again: an ancient handle would fit it.
-  const BlockState state = BlockState::unpack(block.state.load(std::memory_order_relaxed));
-  if (state.generation != 0) blocks_.give_back(block.index);
+  blocks_.recycle(block);
+}
+
+void PhysicalMemory::give_back_extent(const Block& block) {
+  const Extent& extent = block.extent;
+  if (block.traits.location.kind == LocationKind::kManaged) {
+    managed_memory_->on_managed_unreferenced({extent.offset, extent.size});
+  } else {
+    pools_.of(block.traits.location).give_back(extent);
+  }
+}
+
+void PhysicalMemory::take_back(uint32_t index) {
+  Block& block = blocks_.at(index);
+  pools_.of(block.traits.location).give_back(block.extent);
+  blocks_.recycle(block);
 }
 
 uint64_t PhysicalMemory::count_handles() const {

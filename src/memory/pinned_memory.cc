@@ -11,6 +11,7 @@
 #include "base/size_text.h"
 #include "memory/address_layout.h"
 #include "platform/host_facts.h"
+#include "platform/log.h"
 
 namespace understudy {
 
@@ -18,7 +19,7 @@ namespace {
 
 using platform::HostPages;
 
-std::vector<HostPages> ladder(Backing backing) {
+std::vector<HostPages> page_ladder(Backing backing) {
   std::vector<HostPages> kinds;
   const bool pool = (backing == Backing::kAuto || backing == Backing::kHugetlb) &&
                     platform::has_hugetlb_pool(kHugePage);
@@ -39,14 +40,14 @@ bool fits(uint64_t chunk, uint64_t size) { return chunk >= size && chunk - size 
 
 }  // namespace
 
-PinnedMemory::PinnedMemory(const Settings& settings, StorageSet& storages)
+PinnedMemory::PinnedMemory(const Settings& settings, BackingPools& pools)
     : settings_(settings),
-      storages_(storages),
-      ladder_(ladder(settings.backing)),
+      pools_(pools),
+      ladder_(page_ladder(settings.backing)),
       heap_(*this, slabs_) {
   MutexLock lock(mutex_);
   cached_.reserve(kMaxCached);
-  storages.add_cache(*this);
+  pools.add_cache(*this);
 }
 
 Result<VirtualAddress> PinnedMemory::allocate(uint64_t size, DeviceAddress address) {
@@ -129,7 +130,7 @@ bool PinnedMemory::pin(VirtualRange range, HazardPin& pin) {
     const PageEntry entry = table_.look_up(range.base);
     if (!entry.present()) return false;
     if (!entry.divided()) {
-      // Whoever takes the chunk for something else has cleared the entry before it looks at pins.
+      // A thread that takes the chunk for something else clears the entry before it scans the pins.
       Chunk& chunk = chunks_.at(entry.mapping());
       pin.publish(&chunk);
       MutexLock lock(mutex_);
@@ -169,11 +170,11 @@ bool PinnedMemory::close(Slab& slab) noexcept {
 }
 
 Result<PinnedMemory::Chunk*> PinnedMemory::take_chunk(uint64_t size) {
-  discard_limbo();
+  discard_retired();
   if (Chunk* const cached = take_cached(size); cached != nullptr) return cached;
   Result<Chunk*> made = make_chunk(size);
   if (made.ok() || made.error().code() != ErrorCode::kOutOfMemory) return made;
-  storages_.relieve_pressure();
+  pools_.relieve_pressure();
   return make_chunk(size);
 }
 
@@ -217,7 +218,7 @@ Result<PinnedMemory::Chunk*> PinnedMemory::make_chunk(uint64_t size) {
 }
 
 Result<void> PinnedMemory::map_chunk(Chunk& chunk, uint64_t size, HostPages pages) {
-  HostBudget& budget = storages_.budget();
+  HostBudget& budget = pools_.budget();
   US_TRY(budget.take(size, source_of(pages)));
   ScopeExit give_back([&] { budget.give_back(size); });
   ScopeExit settle([&] { budget.note_committed(size, source_of(pages)); });
@@ -240,7 +241,12 @@ Result<void> PinnedMemory::lock_chunk(Chunk& chunk) {
   // A lock that failed half-way still counts.
   if (!locked.ok()) platform::unlock_pages(chunk.range);
   chunk.locked = locked.ok();
-  if (locked.ok() || settings_.host_lock == HostLock::kBestEffort) return {};
+  if (locked.ok()) return {};
+  if (settings_.host_lock == HostLock::kBestEffort) {
+    platform::log_note("host_lock=best_effort: %s; allocations in it are present and not locked",
+                       locked.error().text());
+    return {};
+  }
   return Error::format(ErrorCode::kOutOfMemory,
                        "host_lock is strict and the user's limit of locked memory does not allow "
                        "%s more",
@@ -253,10 +259,10 @@ void PinnedMemory::return_chunk(Chunk& chunk) noexcept {
   {
     MutexLock lock(mutex_);
     const uint64_t size = chunk.range.size;
-    if (size > storages_.max_free_warm()) {
+    if (size > pools_.max_free_committed()) {
       leaving[count++] = &chunk;
     } else {
-      while (cached_.size() == kMaxCached || figures_.cached + size > storages_.max_free_warm()) {
+      while (cached_.size() == kMaxCached || figures_.cached + size > pools_.max_free_committed()) {
         leaving[count++] = cached_.front();
         figures_.cached -= cached_.front()->range.size;
         cached_.erase(cached_.begin());
@@ -274,7 +280,7 @@ void PinnedMemory::discard(Chunk& chunk) noexcept {
   {
     MutexLock lock(mutex_);
     if (in_use) {
-      chunk.next_in_limbo = std::exchange(limbo_, &chunk);
+      chunk.next_retired = std::exchange(retired_, &chunk);
       return;
     }
     by_base_.erase(chunk.range.base);
@@ -284,24 +290,25 @@ void PinnedMemory::discard(Chunk& chunk) noexcept {
   chunks_.give_back(chunk.index);
 }
 
-void PinnedMemory::discard_limbo() noexcept {
+void PinnedMemory::discard_retired() noexcept {
   Chunk* chunk = nullptr;
   {
     MutexLock lock(mutex_);
-    chunk = std::exchange(limbo_, nullptr);
+    chunk = std::exchange(retired_, nullptr);
   }
-  while (chunk != nullptr) discard(*std::exchange(chunk, chunk->next_in_limbo));
+  while (chunk != nullptr) discard(*std::exchange(chunk, chunk->next_retired));
 }
 
 void PinnedMemory::unmap_chunk(const Chunk& chunk) noexcept {
   platform::unmap_host_memory(chunk.range);
-  storages_.budget().give_back(chunk.range.size);
+  pools_.budget().give_back(chunk.range.size);
 }
 
 void PinnedMemory::count_locked(const Chunk& chunk, Change change) {
   const uint64_t bytes = change == Change::kAdded ? chunk.range.size : -chunk.range.size;
   (chunk.locked ? figures_.locked : figures_.unlocked) += bytes;
   if (chunk.pages != HostPages::kSmall) figures_.huge += bytes;
+  pools_.figures().set_page_locked(figures_.locked + figures_.unlocked);
 }
 
 bool PinnedMemory::overlaps(VirtualRange range) {
@@ -333,7 +340,7 @@ size_t PinnedMemory::discard_cached(Leaves leaves) {
 }
 
 void PinnedMemory::trim() {
-  discard_limbo();
+  discard_retired();
   heap_.trim();
   discard_cached([](const Chunk&) { return true; });
 }

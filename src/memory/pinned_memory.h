@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Page-locked memory of the host, for programs. Made of chunks of whole 2 MiB, of the largest pages
-// that can be had, present before anyone touches them and locked where the user may; small requests
+// that can be had, present before they are touched and locked where the user may; small requests
 // share a chunk as slots of a slab. Freed chunks are kept for the next request, within a bound and
 // until memory runs short. Rules: HOST. Any thread may call anything.
 #pragma once
@@ -12,14 +12,14 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "base/object_pool.h"
 #include "base/result.h"
 #include "base/virtual_range.h"
 #include "device/settings.h"
-#include "memory/hazard_slots.h"
-#include "memory/object_pool.h"
+#include "memory/backing_pools.h"
+#include "memory/hazard_pointers.h"
 #include "memory/page_table.h"
 #include "memory/slab_heap.h"
-#include "memory/storage_set.h"
 #include "platform/host_memory.h"
 
 namespace understudy {
@@ -36,12 +36,12 @@ struct PinnedFigures {
   uint64_t locked = 0;    // bytes that stay in main memory
   uint64_t unlocked = 0;  // present, but the user may not lock more
   uint64_t huge = 0;      // the part of both in pages that were asked to be of 2 MiB
-  uint64_t cached = 0;    // the part of both that no one has
+  uint64_t cached = 0;    // the part of both that is free
 };
 
 class PinnedMemory final : public MemoryCache, private SlabSource {
  public:
-  PinnedMemory(const Settings& settings, StorageSet& storages);
+  PinnedMemory(const Settings& settings, BackingPools& pools);
 
   Result<VirtualAddress> allocate(uint64_t size, DeviceAddress address);
   // Ends the block that starts at an address; false if none does.
@@ -51,7 +51,7 @@ class PinnedMemory final : public MemoryCache, private SlabSource {
   // Keeps the memory of a block from being used for anything else while the pin holds it. False if
   // the range is not in one block.
   bool pin(VirtualRange range, HazardPin& pin);
-  // Whether any byte of a range is in a chunk, whoever has it.
+  // Whether any byte of a range is in a chunk, in use or not.
   bool overlaps(VirtualRange range);
   // Gives cached memory back that counts against the user's limit of locked memory. False if there
   // is none.
@@ -72,7 +72,7 @@ class PinnedMemory final : public MemoryCache, private SlabSource {
     // Under the lock, while someone has it: what was asked for.
     PinnedView given;
     // Under the lock: the next of those that cannot be given back yet.
-    Chunk* next_in_limbo = nullptr;
+    Chunk* next_retired = nullptr;
   };
   // A bound on the number of chunks that are kept, besides that on their bytes.
   static constexpr size_t kMaxCached = 64;
@@ -84,9 +84,9 @@ class PinnedMemory final : public MemoryCache, private SlabSource {
   // The memory of a new chunk, from one kind of pages.
   Result<void> map_chunk(Chunk& chunk, uint64_t size, platform::HostPages pages);
   Result<void> lock_chunk(Chunk& chunk);
-  // Gives a chunk back that nobody has, now or when no copy uses it any more.
+  // Gives a free chunk back, now or when no copy uses it any more.
   void discard(Chunk& chunk) noexcept;
-  void discard_limbo() noexcept;
+  void discard_retired() noexcept;
   void unmap_chunk(const Chunk& chunk) noexcept;
   enum class Change : uint8_t { kAdded, kRemoved };
   void count_locked(const Chunk& chunk, Change change) US_REQUIRES(mutex_);
@@ -100,7 +100,7 @@ class PinnedMemory final : public MemoryCache, private SlabSource {
   bool close(Slab& slab) noexcept override;
 
   const Settings& settings_;
-  StorageSet& storages_;
+  BackingPools& pools_;
   const std::vector<platform::HostPages> ladder_;  // kinds of pages to try, best first
   PageTable table_;                                // by host address
   ObjectPool<Chunk> chunks_;
@@ -110,7 +110,7 @@ class PinnedMemory final : public MemoryCache, private SlabSource {
   std::vector<Chunk*> cached_ US_GUARDED_BY(mutex_);                // oldest first
   std::map<VirtualAddress, Chunk*> by_base_ US_GUARDED_BY(mutex_);  // all of them
   PinnedFigures figures_ US_GUARDED_BY(mutex_);
-  Chunk* limbo_ US_GUARDED_BY(mutex_) = nullptr;
+  Chunk* retired_ US_GUARDED_BY(mutex_) = nullptr;
 };
 
 }  // namespace understudy

@@ -10,8 +10,8 @@
 #include "base/virtual_range.h"
 #include "device/location.h"
 #include "device/page_kind.h"
+#include "memory/extent_allocator.h"
 #include "memory/page_entry.h"
-#include "memory/storage.h"
 
 namespace understudy {
 
@@ -27,9 +27,9 @@ struct Place {
   // Bytes run on into other places of the same reservation (MAP-13). Null: an allocation, which
   // stands alone (COPY-13).
   const Reservation* joins = nullptr;
-  Store* store = nullptr;
-  uint64_t store_offset = 0;  // of the first byte of the range
-  PageEntry entry;            // of the granule around the address that was asked for
+  BackingFile* backing = nullptr;
+  uint64_t file_offset = 0;  // of the first byte of the range
+  PageEntry entry;           // of the granule around the address that was asked for
 
   bool may_access(unsigned device) const {
     return owner_access || (device_access >> device & 1) != 0;

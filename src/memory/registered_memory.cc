@@ -6,6 +6,7 @@
 #include "base/scope_exit.h"
 #include "base/size_text.h"
 #include "platform/host_memory.h"
+#include "platform/log.h"
 
 namespace understudy {
 
@@ -30,7 +31,7 @@ Result<VirtualAddress> RegisteredMemory::add(const RegistrationRequest& request)
     // An address for kernels. The software MMU has nothing there: copies take the host's address.
     const std::optional<uint64_t> size = align_up(range.size, kGranule);
     if (!size) {
-      return Error::format(ErrorCode::kRefused, "size %s is too large",
+      return Error::format(ErrorCode::kInvalidParam, "size %s is too large",
                            SizeText(range.size).c_str());
     }
     US_TRY_ASSIGN(const Arena place, addresses_.take(*size, kGranule));
@@ -45,10 +46,11 @@ Result<VirtualAddress> RegisteredMemory::add(const RegistrationRequest& request)
     MutexLock lock(mutex_);
     if (const auto other = around_locked(range); other != by_base_.end()) {
       return Error::format(ErrorCode::kAlreadyRegistered,
-                           "%s at %p overlap registered memory at %p", SizeText(range.size).c_str(),
-                           to_pointer(range.base), to_pointer(other->second.range.base));
+                           "the range of %s at %p overlaps registered memory at %p",
+                           SizeText(range.size).c_str(), to_pointer(range.base),
+                           to_pointer(other->second.range.base));
     }
-    // What needs memory comes first; an edge that nobody counts does no harm.
+    // What needs memory comes first; an edge with a count of 0 does no harm.
     if (request.lock) {
       edge_locks_.try_emplace(first_page(range), 0);
       edge_locks_.try_emplace(last_page(range), 0);
@@ -82,9 +84,9 @@ Result<void> RegisteredMemory::remove(VirtualAddress base) {
 Result<VirtualAddress> RegisteredMemory::device_address(VirtualAddress base) {
   MutexLock lock(mutex_);
   const auto found = at_locked(base);
-  if (found == by_base_.end()) return not_registered(base, ErrorCode::kRefused);
+  if (found == by_base_.end()) return not_registered(base, ErrorCode::kInvalidParam);
   if (found->second.device == 0) {
-    return Error::format(ErrorCode::kRefused, "the memory at %p is registered but not mapped",
+    return Error::format(ErrorCode::kInvalidParam, "the memory at %p is registered but not mapped",
                          to_pointer(base));
   }
   return found->second.device;
@@ -143,7 +145,11 @@ Result<void> RegisteredMemory::lock(VirtualRange range) {
   registration->second.state = locked.ok() ? State::kLocked : State::kUnlocked;
   if (locked.ok()) return {};
   unlock_locked(range);  // a lock that failed half-way still counts
-  if (settings_.host_lock == HostLock::kBestEffort) return {};
+  if (settings_.host_lock == HostLock::kBestEffort) {
+    platform::log_note("host_lock=best_effort: %s at %p; it is registered and not locked",
+                       locked.error().text(), to_pointer(range.base));
+    return {};
+  }
   leave_locked(registration);
   return Error::format(ErrorCode::kOutOfMemory,
                        "host_lock is strict and the host does not lock %s at %p",

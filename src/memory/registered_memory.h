@@ -14,7 +14,7 @@
 #include "base/virtual_range.h"
 #include "device/settings.h"
 #include "memory/address_arena.h"
-#include "memory/hazard_slots.h"
+#include "memory/hazard_pointers.h"
 #include "memory/pinned_memory.h"
 
 namespace understudy {
@@ -68,7 +68,7 @@ class RegisteredMemory {
   const Settings& settings_;
   AddressArena& addresses_;
   PinnedMemory& pinned_;
-  std::atomic<size_t> count_{0};  // so that nobody takes the lock where nothing is registered
+  std::atomic<size_t> count_{0};  // no lock is taken where nothing is registered
   Mutex mutex_{LockRank::kPinnedMemory};
   Registrations by_base_ US_GUARDED_BY(mutex_);
   // How many registrations lock a page. Locks do not nest, and neighbours may share their first and

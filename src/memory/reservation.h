@@ -16,8 +16,14 @@ namespace understudy {
 // The page type a reservation was made for; it counts only where the configuration says so.
 enum class ReservedPages : uint8_t { kCommon, kHuge };
 
-// Whether the program reserved a range, or it is where allocations are placed.
-enum class ReservationUse : uint8_t { kProgram, kAllocations };
+// Whether the program reserved a range, or it is where allocations are placed, or neither.
+enum class ReservationUse : uint8_t { kNone, kProgram, kAllocations };
+
+// Which blocks may lie side by side in a reservation.
+enum class ReservationMix : uint8_t {
+  kOneOwner,  // those of one device or of the host, and either own or imported ones
+  kAll,
+};
 
 // Whose blocks are mapped into a reservation: one device's, or the host's; this process's own or
 // imported ones.
@@ -37,8 +43,9 @@ struct Reservation {
   std::atomic<uint64_t> generation{0};
   VirtualRange range US_GUARDED_BY(mutex);     // empty when dead
   bool occupied US_GUARDED_BY(mutex) = false;  // the host's address space holds the range as well
-  ReservationUse use US_GUARDED_BY(mutex) = ReservationUse::kProgram;
+  ReservationUse use US_GUARDED_BY(mutex) = ReservationUse::kNone;
   ReservedPages pages US_GUARDED_BY(mutex) = ReservedPages::kCommon;
+  ReservationMix mix US_GUARDED_BY(mutex) = ReservationMix::kOneOwner;
   uint64_t mappings US_GUARDED_BY(mutex) = 0;
   ReservationOwner owner US_GUARDED_BY(mutex);
 };

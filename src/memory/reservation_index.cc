@@ -38,11 +38,11 @@ Result<VirtualRange> ReservationIndex::add_anywhere(uint64_t size, uint64_t alig
   MutexLock lock(mutex_);
   retry_vacating_locked();
   US_TRY_ASSIGN(const Placement placement, place_anywhere_locked(*rounded, alignment));
-  US_TRY(enter_locked(placement, pages, ReservationUse::kProgram));
+  US_TRY(enter_locked(placement, pages, ReservationUse::kProgram, ReservationMix::kOneOwner));
   return placement.range;
 }
 
-Result<Arena> ReservationIndex::add_arena(uint64_t size, uint64_t least) {
+Result<Arena> ReservationIndex::add_arena(uint64_t size, uint64_t least, ArenaHold hold) {
   const std::optional<uint64_t> least_rounded = align_up(least, kGiB);
   if (!least_rounded || *least_rounded > kFarWindow.size) return no_addresses(least);
   MutexLock lock(mutex_);
@@ -53,8 +53,14 @@ Result<Arena> ReservationIndex::add_arena(uint64_t size, uint64_t least) {
       size = std::max(align_down(size / 2, kGiB), *least_rounded);
       continue;
     }
+    if (placement.hold == Hold::kNobody && hold == ArenaHold::kHost) {
+      return Error::format(ErrorCode::kNotSupported,
+                           "the host has no %s of addresses for memory that the CPU uses as well",
+                           SizeText(least).c_str());
+    }
     US_TRY_ASSIGN(Reservation* const reservation,
-                  enter_locked(placement, ReservedPages::kCommon, ReservationUse::kAllocations));
+                  enter_locked(placement, ReservedPages::kCommon, ReservationUse::kAllocations,
+                               ReservationMix::kAll));
     return Arena{placement.range, reservation};
   }
 }
@@ -112,21 +118,24 @@ std::optional<VirtualRange> ReservationIndex::next_gap_locked(VirtualRange windo
   return std::nullopt;
 }
 
-Result<VirtualRange> ReservationIndex::add_at(VirtualRange range, ReservedPages pages) {
+Result<VirtualRange> ReservationIndex::add_at(VirtualRange range, ReservedPages pages,
+                                              ReservationMix mix) {
   MutexLock lock(mutex_);
   retry_vacating_locked();
   if (overlapping_locked(range) != nullptr) {
-    return Error::format(ErrorCode::kRefused, "%s at %p overlap a live reservation",
+    return Error::format(ErrorCode::kInvalidParam,
+                         "the range of %s at %p overlaps a live reservation",
                          SizeText(range.size).c_str(), to_pointer(range.base));
   }
   const Result<void> occupied = platform::occupy(range);
   if (!occupied.ok() && is_foreign(range, occupied.error())) {
-    return Error::format(ErrorCode::kRefused, "%s at %p are occupied by host memory",
+    return Error::format(ErrorCode::kInvalidParam,
+                         "the range of %s at %p is occupied by host memory",
                          SizeText(range.size).c_str(), to_pointer(range.base));
   }
   // Any other failure: the host cannot map it, which the software MMU does not mind.
   US_TRY(enter_locked({range, occupied.ok() ? Hold::kHost : Hold::kNobody}, pages,
-                      ReservationUse::kProgram));
+                      ReservationUse::kProgram, mix));
   return range;
 }
 
@@ -139,7 +148,7 @@ const Reservation* ReservationIndex::overlapping_locked(VirtualRange range) {
 }
 
 Result<Reservation*> ReservationIndex::enter_locked(Placement placement, ReservedPages pages,
-                                                    ReservationUse use) {
+                                                    ReservationUse use, ReservationMix mix) {
   ScopeExit undo_place([&] {
     if (placement.hold != Hold::kNobody) (void)platform::vacate(placement.range);
   });
@@ -157,16 +166,14 @@ Result<Reservation*> ReservationIndex::enter_locked(Placement placement, Reserve
     reservation.occupied = placement.hold != Hold::kNobody;
     reservation.use = use;
     reservation.pages = pages;
+    reservation.mix = mix;
     reservation.range = placement.range;
     reservation.mappings = 0;
     reservation.owner = {};
     reservation.generation.fetch_add(1, std::memory_order_relaxed);
   }
   if (placement.hold == Hold::kHostByItsChoice) ++chosen_by_host_;
-  for (VirtualAddress at = align_down(placement.range.base, kTiB); at < placement.range.end();
-       at += kTiB) {
-    near_[at / kTiB].store(true, std::memory_order_relaxed);
-  }
+  kinds_.note_device(placement.range);
   return &reservation;
 }
 
@@ -177,20 +184,24 @@ Result<void> ReservationIndex::remove(VirtualAddress base) {
   const auto entry = by_base_.find(base);
   if (entry == by_base_.end()) {
     const Reservation* around = overlapping_locked({base, 1});
-    return Error::format(ErrorCode::kRefused, "%p is %s", to_pointer(base),
+    return Error::format(ErrorCode::kInvalidParam, "%p is %s", to_pointer(base),
                          around != nullptr ? "inside a reservation, not its start"
-                                           : "not the start of a live reservation");
+                         : kinds_.was_device(base) || is_in_device_window(base)
+                             ? "a device address that is not reserved"
+                             : "not a device address");
   }
   Reservation& reservation = *entry->second.reservation;
   {
     MutexLock reservation_lock(reservation.mutex);
     if (reservation.use == ReservationUse::kAllocations) {
-      return Error::format(ErrorCode::kRefused, "%p is where allocations are, not a reservation",
-                           to_pointer(base));
+      return Error::format(ErrorCode::kInvalidParam,
+                           "%p is where allocations are, not a reservation", to_pointer(base));
     }
     if (reservation.mappings != 0) {
-      return Error::format(ErrorCode::kRefused,
-                           "%llu mappings are still inside the reservation at %p",
+      return Error::format(ErrorCode::kInvalidParam,
+                           reservation.mappings == 1
+                               ? "%llu mapping is still inside the reservation at %p"
+                               : "%llu mappings are still inside the reservation at %p",
                            static_cast<unsigned long long>(reservation.mappings), to_pointer(base));
     }
     reservation.range = {};
@@ -213,6 +224,13 @@ void ReservationIndex::retry_vacating_locked() {
 bool ReservationIndex::overlaps(VirtualRange range) {
   MutexLock lock(mutex_);
   return overlapping_locked(range) != nullptr;
+}
+
+bool ReservationIndex::is_occupied(VirtualAddress address) {
+  MutexLock lock(mutex_);
+  return overlapping_locked({address, 1}) != nullptr ||
+         std::any_of(still_occupied_.begin(), still_occupied_.end(),
+                     [&](VirtualRange range) { return range.contains(address); });
 }
 
 std::optional<ReservationReference> ReservationIndex::find(VirtualAddress address) {

@@ -5,22 +5,25 @@
 // Any thread may call anything.
 #pragma once
 
-#include <array>
-#include <atomic>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <vector>
 
 #include "base/mutex.h"
+#include "base/object_pool.h"
 #include "base/result.h"
 #include "base/virtual_range.h"
+#include "memory/address_kinds.h"
 #include "memory/address_layout.h"
-#include "memory/object_pool.h"
 #include "memory/page_table.h"
 #include "memory/reservation.h"
 
 namespace understudy {
+
+// Whether the addresses of an arena may exist in the software MMU alone, or the host must be able
+// to map memory there.
+enum class ArenaHold : uint8_t { kAnyone, kHost };
 
 struct Arena {
   VirtualRange range;
@@ -42,21 +45,23 @@ class ReservationIndex {
   // A place for allocations: no reservation of the program's, which can neither map into it nor
   // release it. Never ends. Smaller than asked for, but not than `least`, where the host cannot
   // occupy so much.
-  Result<Arena> add_arena(uint64_t size, uint64_t least);
+  Result<Arena> add_arena(uint64_t size, uint64_t least, ArenaHold hold = ArenaHold::kAnyone);
   // Exactly this range or nothing.
   // REQUIRES: a multiple of the granule, inside the table's addresses.
-  Result<VirtualRange> add_at(VirtualRange range, ReservedPages pages);
+  Result<VirtualRange> add_at(VirtualRange range, ReservedPages pages,
+                              ReservationMix mix = ReservationMix::kOneOwner);
   // Ends a reservation that has no mappings.
   Result<void> remove(VirtualAddress base);
 
   // The live reservation around an address. The caller locks it and looks again.
   std::optional<ReservationReference> find(VirtualAddress address);
   bool overlaps(VirtualRange range);
+  // Whether the host holds the address for a reservation, or for one that was released and whose
+  // range it kept.
+  bool is_occupied(VirtualAddress address);
   ReservationCount count() const;
-  // False if no reservation ever was within 1 TiB of the address: then it is the host's affair.
-  bool was_ever_near(VirtualAddress address) const {
-    return address < PageTable::kEnd && near_[address / kTiB].load(std::memory_order_relaxed);
-  }
+  AddressKinds& kinds() { return kinds_; }
+  const AddressKinds& kinds() const { return kinds_; }
 
  private:
   // Who holds a range besides the table.
@@ -72,8 +77,8 @@ class ReservationIndex {
                                               uint64_t size, uint64_t alignment)
       US_REQUIRES(mutex_);
   const Reservation* overlapping_locked(VirtualRange range) US_REQUIRES(mutex_);
-  Result<Reservation*> enter_locked(Placement placement, ReservedPages pages, ReservationUse use)
-      US_REQUIRES(mutex_);
+  Result<Reservation*> enter_locked(Placement placement, ReservedPages pages, ReservationUse use,
+                                    ReservationMix mix) US_REQUIRES(mutex_);
   // Gives ranges back that the host did not take when they were released.
   void retry_vacating_locked() US_REQUIRES(mutex_);
 
@@ -94,7 +99,7 @@ class ReservationIndex {
   std::vector<VirtualRange> still_occupied_ US_GUARDED_BY(mutex_);
   // Next fit: an address is used again late, so that stale pointers stay stale for long.
   VirtualAddress cursor_ US_GUARDED_BY(mutex_) = kNearWindow.base;
-  std::array<std::atomic<bool>, PageTable::kEnd / kTiB> near_{};
+  AddressKinds kinds_;
 };
 
 }  // namespace understudy

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory/slab.h"
 
-#include "memory/hazard_slots.h"
+#include "memory/hazard_pointers.h"
 
 namespace understudy {
 
@@ -15,7 +15,7 @@ void Slab::divide(VirtualAddress at, unsigned slot_size) {
   first_free = 0;
   for (uint32_t slot = 0; slot < records.size(); ++slot) {
     const uint32_t following = slot + 1 < slots ? slot + 1 : SlotRecord::kNoSlot;
-    records[slot].store(SlotRecord::make_free(following).word(), std::memory_order_relaxed);
+    records[slot].store(SlotRecord::make_fresh(following).word(), std::memory_order_relaxed);
   }
 }
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/scope_exit.h"
-#include "memory/hazard_slots.h"
+#include "memory/hazard_pointers.h"
 
 namespace understudy {
 
@@ -46,7 +46,7 @@ Result<VirtualAddress> SlabHeap::allocate(uint64_t usable, uint8_t tag) {
   US_TRY_ASSIGN(Slab* const fresh, open_slab(slot_size));
   BriefLock lock(shard.mutex);
   adopt_locked(shard, *fresh);
-  // Whoever pins one of its slots has it from an old entry, and will see that.
+  // A reader that pins one of its slots has it from an old entry, and will see that.
   return take_behind_locked(shard, *fresh, slot_size, SlotRecord::kNoSlot, record);
 }
 
@@ -72,7 +72,8 @@ VirtualAddress SlabHeap::take_behind_locked(SlabShard& shard, Slab& slab, unsign
   if (first) {
     slab.first_free = next;
   } else {
-    slab.records[before].store(SlotRecord::make_free(next).word(), std::memory_order_relaxed);
+    slab.records[before].store(slab.record(before).with_next_free(next).word(),
+                               std::memory_order_relaxed);
   }
   if (slab.first_free == SlotRecord::kNoSlot) remove(shard, slab, slot_size);
   if (slab.live++ == 0) --shard.empty;
@@ -157,7 +158,7 @@ Slab* SlabHeap::end_slot_locked(SlabShard& shard, Slab& slab, uint32_t slot) {
 
 Slab* SlabHeap::free_slot_locked(SlabShard& shard, Slab& slab, uint32_t slot) {
   const bool was_full = slab.first_free == SlotRecord::kNoSlot;
-  slab.records[slot].store(SlotRecord::make_free(slab.first_free).word(),
+  slab.records[slot].store(SlotRecord::make_freed(slab.first_free).word(),
                            std::memory_order_release);
   slab.first_free = slot;
   if (was_full) push(shard, slab);
@@ -169,8 +170,8 @@ Slab* SlabHeap::free_slot_locked(SlabShard& shard, Slab& slab, uint32_t slot) {
 }
 
 Slab* SlabHeap::give_up_locked(SlabShard& shard, Slab& slab) {
-  // An exchange, not a store: the last slot was freed a moment ago, and nobody may be asked whether
-  // it pins a slot before everybody can see that.
+  // An exchange, not a store: the last slot was freed a moment ago, and the hazard pointers
+  // must not be scanned before every thread can see that.
   slab.home.exchange(nullptr);
   if (slab.is_pinned()) {
     slab.home.store(&shard, std::memory_order_relaxed);
@@ -182,24 +183,21 @@ Slab* SlabHeap::give_up_locked(SlabShard& shard, Slab& slab) {
   return &slab;
 }
 
-void SlabHeap::free_all(const std::function<void(VirtualAddress, SlotRecord)>& freed) {
-  slabs_.for_each([&](Slab& slab) {
-    SlabShard* const home = slab.home.load(std::memory_order_acquire);
-    if (home == nullptr || home->heap != this) return;
-    Slab* to_close = nullptr;
-    {
-      BriefLock lock(home->mutex);
-      if (slab.home.load(std::memory_order_relaxed) != home) return;
-      for (uint32_t slot = 0; slot < slab.slots && to_close == nullptr; ++slot) {
-        const SlotRecord record = slab.record(slot);
-        if (!record.live()) continue;
-        const VirtualAddress address = slab.slot_start(slot);
-        to_close = end_slot_locked(*home, slab, slot);
-        freed(address, record);
-      }
-    }
-    close_all(to_close);
-  });
+std::optional<SlabHeap::FreedSlot> SlabHeap::free_next(Slab& slab, uint32_t& slot) {
+  SlabShard* const home = home_of(slab);
+  if (home == nullptr) return std::nullopt;
+  std::optional<FreedSlot> freed;
+  Slab* to_close = nullptr;
+  {
+    BriefLock lock(home->mutex);
+    if (slab.home.load(std::memory_order_relaxed) != home) return std::nullopt;
+    while (slot < slab.slots && !slab.record(slot).live()) ++slot;
+    if (slot >= slab.slots) return std::nullopt;
+    freed = FreedSlot{slab.slot_start(slot), slab.record(slot)};
+    to_close = end_slot_locked(*home, slab, slot++);
+  }
+  close_all(to_close);
+  return freed;
 }
 
 void SlabHeap::trim() {

@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Small allocations of one device, or of the host: slots of slabs. Each shard of threads has slabs
-// of its own, so threads do not meet; whoever frees a slot takes the lock of the slab's home. Slots
-// are used again last in, first out, while they are in a cache; one that a reader still copies to
-// or from is passed over. A slab with nothing in it goes back where it came from, but for a few
-// that are kept for the next allocation.
+// of its own, so threads do not meet; a thread that frees a slot takes the lock of the slab's home.
+// Slots are used again last in, first out, while they are in a cache; one that a reader still
+// copies to or from is passed over. A slab with nothing in it goes back where it came from, but for
+// a few that are kept for the next allocation.
 //
 // Any thread may call anything. The source is asked without a lock.
 #pragma once
 
 #include <array>
 #include <cstdint>
-#include <functional>
 #include <optional>
 
 #include "base/mutex.h"
+#include "base/object_pool.h"
 #include "base/result.h"
 #include "base/thread_shard.h"
-#include "memory/object_pool.h"
 #include "memory/slab.h"
 
 namespace understudy {
@@ -55,8 +54,16 @@ class SlabHeap {
   // Frees the allocation that starts at an address of a slab of this heap. Gives its record;
   // nothing, if no live slot starts there.
   std::optional<SlotRecord> free(Slab& slab, VirtualAddress address);
-  // Frees every allocation; tells of each.
-  void free_all(const std::function<void(VirtualAddress, SlotRecord)>& freed);
+  // Frees every allocation; calls freed(address, record) for each, without a lock.
+  template <typename Freed>
+  void free_all(Freed freed) {
+    slabs_.for_each([&](Slab& slab) {
+      uint32_t slot = 0;
+      while (const std::optional<FreedSlot> next = free_next(slab, slot)) {
+        freed(next->address, next->record);
+      }
+    });
+  }
   // From now on, freeing the allocation that starts at an address keeps its slot until it is given
   // back. Its record, and the extent of its slab; nothing, if no live slot starts there.
   std::optional<SlotRecord> share(Slab& slab, VirtualAddress address, Extent& extent);
@@ -69,6 +76,13 @@ class SlabHeap {
   // Empty slabs that a shard keeps.
   static constexpr unsigned kMaxEmpty = 8;
 
+  struct FreedSlot {
+    VirtualAddress address;
+    SlotRecord record;
+  };
+  // Frees the first allocation of a slab from a slot on, and moves on behind it; nothing if there
+  // is none.
+  std::optional<FreedSlot> free_next(Slab& slab, uint32_t& slot);
   Result<Slab*> open_slab(unsigned slot_size);
   // The lock that guards the slab of an address, if it is one of this heap.
   SlabShard* home_of(const Slab& slab) const;
@@ -78,7 +92,7 @@ class SlabHeap {
   static std::optional<uint32_t> live_slot_locked(const SlabShard& home, const Slab& slab,
                                                   VirtualAddress address) US_REQUIRES(home.mutex);
   void adopt_locked(SlabShard& shard, Slab& slab) US_REQUIRES(shard.mutex);
-  // A free slot that nobody pins; nothing if all are pinned.
+  // A free slot that no reader pins; nothing if all are pinned.
   static std::optional<VirtualAddress> take_slot_locked(SlabShard& shard, Slab& slab,
                                                         unsigned slot_size, SlotRecord record)
       US_REQUIRES(shard.mutex);

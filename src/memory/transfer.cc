@@ -2,19 +2,30 @@
 #include "memory/transfer.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstddef>
 #include <utility>
 
 #include "base/size_text.h"
+#include "memory/address_errors.h"
 #include "memory/address_layout.h"
 #include "memory/byte_kernels.h"
-#include "platform/address_window.h"
 
 namespace understudy {
 
 namespace {
 
+// A range begins in a mapping or an allocation and does not end there.
+Error past_the_end(VirtualRange range, VirtualRange inside, bool is_mapping) {
+  return Error::format(
+      ErrorCode::kInvalidParam, "the range of %s at %p runs past the end of the %s of %s at %p",
+      SizeText(range.size).c_str(), to_pointer(range.base), is_mapping ? "mapping" : "allocation",
+      SizeText(inside.size).c_str(), to_pointer(inside.base));
+}
+
 Error no_access(VirtualAddress address) {
-  return Error::format(ErrorCode::kRefused, "%p is mapped without access", to_pointer(address));
+  return Error::format(ErrorCode::kInvalidParam, "%p is mapped without access",
+                       to_pointer(address));
 }
 
 // The end of the granule around an address, or of the range if that comes first.
@@ -24,14 +35,14 @@ uint64_t bytes_to_granule_end(VirtualAddress address, uint64_t limit) {
 // The same backwards: bytes of the granule that ends at or behind `end`.
 uint64_t bytes_from_granule_start(VirtualAddress end) { return (end - 1) % kGranule + 1; }
 
-// How many bytes to move before the stopper is asked again.
-uint64_t step_of(const Conduct& conduct, uint64_t left) {
+// How many bytes to move before the token is asked again.
+uint64_t step_of(const TransferOptions& options, uint64_t left) {
   constexpr uint64_t kStep = 64 * kMiB;
-  return conduct.stopper != nullptr ? std::min(left, kStep) : left;
+  return options.cancel != nullptr ? std::min(left, kStep) : left;
 }
 
-Result<void> check_stop(const Conduct& conduct, uint64_t done, uint64_t count) {
-  if (conduct.stopper == nullptr || !conduct.stopper->wants_stop()) [[likely]]
+Result<void> check_stop(const TransferOptions& options, uint64_t done, uint64_t count) {
+  if (options.cancel == nullptr || !options.cancel->is_cancelled()) [[likely]]
     return {};
   return Error::format(ErrorCode::kStreamAborted, "stopped after %s of %s", SizeText(done).c_str(),
                        SizeText(count).c_str());
@@ -40,86 +51,81 @@ Result<void> check_stop(const Conduct& conduct, uint64_t done, uint64_t count) {
 }  // namespace
 
 bool Transfer::is_plainly_host(VirtualRange range) const {
-  const ReservationIndex& reservations = space_.reservations();
   return range.base >= kHostBegin && range.base < kHostEnd && range.size <= kHostEnd - range.base &&
-         !reservations.was_ever_near(range.base) && !reservations.was_ever_near(range.end() - 1);
+         reservations_.is_plainly_host(range.base) &&
+         reservations_.is_plainly_host(range.end() - 1);
 }
 
 bool Transfer::copy_quickly(VirtualAddress to, VirtualAddress from, uint64_t count) {
-  PageEntry entry = space_.table().look_up(to);
+  PageEntry entry = translation_.look_up(to);
   const bool to_device = entry.present();
-  if (!to_device) entry = space_.table().look_up(from);
+  if (!to_device) entry = translation_.look_up(from);
   const VirtualAddress host = to_device ? from : to;
-  if (!entry.warm() || !is_plainly_host({host, count})) return false;
+  if (!entry.commit() || !is_plainly_host({host, count})) return false;
   HazardPin pin;
-  const VirtualAddress bytes = space_.resolve_quickly(to_device ? to : from, count, entry, pin);
+  const VirtualAddress bytes =
+      translation_.resolve_quickly(to_device ? to : from, count, entry, pin);
   if (bytes == 0) return false;
-  copy_bytes(to_pointer(to_device ? bytes : host), to_pointer(to_device ? host : bytes), count);
+  engine_.copy(to_pointer(to_device ? bytes : host), to_pointer(to_device ? host : bytes), count);
   return true;
 }
 
 bool Transfer::set_quickly(VirtualAddress to, uint8_t value, uint64_t count) {
-  const PageEntry entry = space_.table().look_up(to);
-  if (!entry.warm()) return false;
+  const PageEntry entry = translation_.look_up(to);
+  if (!entry.commit()) return false;
   HazardPin pin;
-  const VirtualAddress bytes = space_.resolve_quickly(to, count, entry, pin);
+  const VirtualAddress bytes = translation_.resolve_quickly(to, count, entry, pin);
   if (bytes == 0) return false;
   fill_bytes(to_pointer(bytes), value, count);
   return true;
 }
 
 Result<Transfer::Range> Transfer::check(VirtualRange range, unsigned device, Use use,
-                                        bool is_mapped) {
-  if (space_.table().look_up(range.base).present()) return check_on_device(range, device, use);
-  if (is_mapped) {
-    return Error::format(ErrorCode::kRefused, "%s at %p have no memory any more",
-                         SizeText(range.size).c_str(), to_pointer(range.base));
+                                        const SideOptions& options) {
+  if (translation_.look_up(range.base).present()) {
+    return check_on_device(range, device, use, options.view);
   }
+  if (options.is_mapped) return no_memory_at(translation_, reservations_, range.base);
   US_TRY(check_host(range));
   return Range{};
 }
 
-Result<Transfer::Range> Transfer::check_on_device(VirtualRange range, unsigned device, Use use) {
+Result<Transfer::Range> Transfer::check_on_device(VirtualRange range, unsigned device, Use use,
+                                                  PoolView view) {
   HazardPin pin;
   std::optional<Place> place;
   const Reservation* reservation = nullptr;
+  VirtualRange before;
+  uint64_t devices = 0;
   for (VirtualAddress at = range.base; at < range.end(); at = place->range.end()) {
-    place = space_.locate(at, pin);
-    const bool begins = at == range.base;
-    if (!place || (!begins && (place->joins == nullptr || place->joins != reservation))) {
-      return Error::format(ErrorCode::kRefused, "%s at %p leave %s device memory at %p",
-                           SizeText(range.size).c_str(), to_pointer(range.base),
-                           reservation != nullptr ? "mapped" : "allocated", to_pointer(at));
-    }
+    place = translation_.locate(at, pin, view);
+    const bool goes_on = place && place->joins != nullptr && place->joins == reservation;
+    if (before.size != 0 && !goes_on) return past_the_end(range, before, reservation != nullptr);
+    if (!place) return no_memory_at(translation_, reservations_, at);
     if (!place->may_access(device)) return no_access(at);
     if (use == Use::kWrite && place->read_only) {
       return Error::format(ErrorCode::kNoPermission, "%p is read-only memory", to_pointer(at));
     }
     reservation = place->joins;
+    before = place->range;
+    if (place->entry.on_device()) devices |= uint64_t{1} << place->entry.owner();
   }
   return Range{.on_device = true,
                .mapped = reservation != nullptr,
-               .owner = place->entry.owner(),
+               .managed = place->entry.is_managed(),
+               .devices = devices,
                .whole = reservation != nullptr ? to_address(reservation) : place->range.base};
 }
 
 Result<void> Transfer::check_host(VirtualRange range) {
-  const VirtualAddress last = range.end() - 1;
-  if (range.base < kHostBegin || range.end() > kHostEnd) {
-    return Error::format(ErrorCode::kRefused, "%p is neither device nor host memory",
-                         to_pointer(range.base));
-  }
-  const ReservationIndex& reservations = space_.reservations();
-  if (!reservations.was_ever_near(range.base) && !reservations.was_ever_near(last)) return {};
-  // Near device addresses a stale one is more likely than host memory: look before touching.
-  for (const VirtualAddress address : {range.base, last}) {
-    if (space_.is_reserved(address)) {
-      return Error::format(ErrorCode::kRefused, "%p is reserved but not mapped",
-                           to_pointer(address));
+  // Beside so many bytes the question costs nothing. Fewer are trusted where the host has memory.
+  constexpr uint64_t kAlwaysAsked = kMiB;
+  for (const VirtualAddress address : {range.base, range.end() - 1}) {
+    if (range.size < kAlwaysAsked && address < kHostEnd && reservations_.is_plainly_host(address)) {
+      continue;
     }
-    if (!platform::is_mapped(address)) {
-      return Error::format(ErrorCode::kRefused, "%p is neither mapped device nor host memory",
-                           to_pointer(address));
+    if (!reservations_.has_host_memory(address)) {
+      return no_memory_at(translation_, reservations_, address);
     }
   }
   return {};
@@ -128,67 +134,80 @@ Result<void> Transfer::check_host(VirtualRange range) {
 Result<Transfer::Piece> Transfer::piece_at(VirtualAddress address, uint64_t limit,
                                            const Range& range, HazardPin& pin) {
   if (!range.on_device) return Piece{address, limit, nullptr, 0, {}};
-  const std::optional<Place> place = space_.locate(address, pin);
+  const std::optional<Place> place = translation_.locate(address, pin, PoolView::kSegments);
   if (!place) {
-    return Error::format(ErrorCode::kRefused, "%p lost its memory while it was copied",
+    return Error::format(ErrorCode::kInvalidParam, "%p lost its memory while it was copied",
                          to_pointer(address));
   }
   const VirtualAddress host = place->entry.host() + address % kGranule;
   const uint64_t offset = address - place->range.base;
   const uint64_t size = std::min(limit, place->range.size - offset);
-  if (place->entry.warm() && bytes_to_granule_end(address, size) == size) {
+  if (place->entry.commit() && bytes_to_granule_end(address, size) == size) {
     return Piece{host, size, nullptr, 0, place->entry};
   }
-  return Piece{host, size, place->store, place->store_offset + offset, place->entry};
+  return Piece{host, size, place->backing, place->file_offset + offset, place->entry};
 }
 
-Result<void> Transfer::warm(VirtualAddress address, const Piece& piece) {
-  if (piece.store == nullptr) return {};
-  US_TRY(storages_.warm(*piece.store, piece.store_offset, piece.size));
-  if (!piece.entry.warm()) {
-    const uint64_t into_gib = address % kGiB;
-    space_.table().note_warm(address, piece.entry, [&] {
-      return piece.store->is_all_warm(piece.store_offset - into_gib, kGiB);
+Result<void> Transfer::commit_managed(VirtualAddress address, const Piece& piece) {
+  if (piece.entry.commit() && bytes_to_granule_end(address, piece.size) == piece.size) return {};
+  US_TRY(managed_.commit({address, piece.size}));
+  if (!piece.entry.commit()) {
+    translation_.note_committed(address, piece.entry, [&] {
+      return managed_.is_committed({align_down(address, kGiB), kGiB});
     });
   }
   return {};
 }
 
-// Cold granules read as fresh memory without becoming warm.
+Result<void> Transfer::commit(VirtualAddress address, const Piece& piece) {
+  if (piece.entry.is_managed()) return commit_managed(address, piece);
+  if (piece.backing == nullptr) return {};
+  US_TRY(pools_.commit(*piece.backing, piece.file_offset, piece.size));
+  if (!piece.entry.commit()) {
+    const uint64_t into_gib = address % kGiB;
+    translation_.note_committed(address, piece.entry, [&] {
+      return piece.backing->is_all_committed(piece.file_offset - into_gib, kGiB);
+    });
+  }
+  return {};
+}
+
+// Cold granules read as fresh memory without becoming committed.
 void Transfer::read_piece(VirtualAddress to_host, const Piece& from, uint64_t count) {
-  if (from.store == nullptr) {
-    copy_bytes(to_pointer(to_host), to_pointer(from.host), count);
+  if (from.backing == nullptr) {
+    engine_.copy(to_pointer(to_host), to_pointer(from.host), count);
     return;
   }
-  const Store& store = *from.store;
+  const BackingFile& backing = *from.backing;
   for (uint64_t done = 0; done < count;) {
-    const bool is_warm = store.is_warm_at(from.store_offset + done);
-    uint64_t run = bytes_to_granule_end(from.store_offset + done, count - done);
-    while (done + run < count && store.is_warm_at(from.store_offset + done + run) == is_warm) {
+    const bool is_committed = backing.is_committed_at(from.file_offset + done);
+    uint64_t run = bytes_to_granule_end(from.file_offset + done, count - done);
+    while (done + run < count &&
+           backing.is_committed_at(from.file_offset + done + run) == is_committed) {
       run += std::min(count - done - run, kGranule);
     }
-    if (is_warm) {
-      copy_bytes(to_pointer(to_host + done), to_pointer(from.host + done), run);
+    if (is_committed) {
+      engine_.copy(to_pointer(to_host + done), to_pointer(from.host + done), run);
     } else {
-      fill_bytes(to_pointer(to_host + done), store.fresh_byte(), run);
+      fill_bytes(to_pointer(to_host + done), backing.fresh_byte(), run);
     }
     done += run;
   }
 }
 
 Result<void> Transfer::copy(VirtualAddress to, VirtualAddress from, uint64_t count, unsigned device,
-                            const Conduct& conduct) {
+                            const TransferOptions& options) {
   // Between devices the quick way has nothing to offer, and would take one of them for the host.
-  if (count <= kGranule && conduct.sides != Sides::kDevices && copy_quickly(to, from, count)) {
+  if (count <= kGranule && options.sides != Sides::kDevices && copy_quickly(to, from, count)) {
     return {};
   }
-  US_TRY_ASSIGN(const Pair pair, check_pair(to, from, count, device, conduct));
+  US_TRY_ASSIGN(const Pair pair, check_pair(to, from, count, device, options));
   const auto& [into, out] = pair;
   if (!VirtualRange{from, count}.contains(to)) {
     for (uint64_t done = 0; done < count;) {
-      US_TRY(check_stop(conduct, done, count));
+      US_TRY(check_stop(options, done, count));
       US_TRY_ASSIGN(const uint64_t moved,
-                    copy_piece(to + done, into, from + done, out, step_of(conduct, count - done)));
+                    copy_piece(to + done, into, from + done, out, step_of(options, count - done)));
       done += moved;
     }
     return {};
@@ -196,7 +215,7 @@ Result<void> Transfer::copy(VirtualAddress to, VirtualAddress from, uint64_t cou
   // Forwards, the destination would overwrite what is yet to be read. Backwards in steps that stay
   // within one granule on either side, so that each of them is one piece.
   for (uint64_t left = count; left > 0;) {
-    US_TRY(check_stop(conduct, count - left, count));
+    US_TRY(check_stop(options, count - left, count));
     const uint64_t step = std::min(
         {left, bytes_from_granule_start(to + left), bytes_from_granule_start(from + left)});
     left -= step;
@@ -206,24 +225,24 @@ Result<void> Transfer::copy(VirtualAddress to, VirtualAddress from, uint64_t cou
 }
 
 Result<Transfer::Pair> Transfer::check_pair(VirtualAddress to, VirtualAddress from, uint64_t count,
-                                            unsigned device, const Conduct& conduct) {
+                                            unsigned device, const TransferOptions& options) {
   const auto target = VirtualRange::make(to, count);
   const auto source = VirtualRange::make(from, count);
   if (!target || !source) {
-    return Error::format(ErrorCode::kRefused, "count %s runs past the end of all addresses",
+    return Error::format(ErrorCode::kInvalidParam, "count %s runs past the end of all addresses",
                          SizeText(count).c_str());
   }
-  US_TRY_ASSIGN(const Range into, check(*target, device, Use::kWrite, conduct.target_is_mapped()));
-  US_TRY_ASSIGN(const Range out, check(*source, device, Use::kRead, conduct.source_is_mapped()));
-  const bool between_devices = into.on_device && out.on_device && into.owner != out.owner &&
-                               into.owner != PageEntry::kHostOwner &&
-                               out.owner != PageEntry::kHostOwner;
+  US_TRY_ASSIGN(const Range into, check(*target, device, Use::kWrite, target_options(options)));
+  US_TRY_ASSIGN(const Range out, check(*source, device, Use::kRead, source_options(options)));
+  const uint64_t devices = into.devices | out.devices;
+  const bool between_devices =
+      into.devices != 0 && out.devices != 0 && !std::has_single_bit(devices);
   // RESV-19, RESV-20
-  if (!conduct.is_queued() && between_devices && (into.mapped || out.mapped) &&
+  if (!options.is_queued() && between_devices && (into.mapped || out.mapped) &&
       settings_.sync_device_copy == SyncDeviceCopy::kReject) {
     return Error::format(ErrorCode::kNotSupported,
-                         "mapped memory of devices %u and %u cannot be copied synchronously",
-                         out.owner, into.owner);
+                         "mapped memory of devices %d and %d cannot be copied synchronously",
+                         std::countr_zero(devices), static_cast<int>(std::bit_width(devices)) - 1);
   }
   return Pair{into, out};
 }
@@ -234,41 +253,41 @@ Result<uint64_t> Transfer::copy_piece(VirtualAddress to, const Range& into, Virt
   HazardPin out_pin;
   US_TRY_ASSIGN(const Piece source, piece_at(from, count, out, out_pin));
   US_TRY_ASSIGN(const Piece target, piece_at(to, source.size, into, into_pin));
-  US_TRY(warm(to, target));
+  US_TRY(commit(to, target));
   read_piece(target.host, source, target.size);
   return target.size;
 }
 
 Result<void> Transfer::set(VirtualAddress to, uint8_t value, uint64_t count, unsigned device,
-                           const Conduct& conduct) {
+                           const TransferOptions& options) {
   if (count <= kGranule && set_quickly(to, value, count)) return {};
-  return fill(to, count, device, conduct, [&](VirtualAddress host, uint64_t bytes) {
+  return fill(to, count, device, options, [&](VirtualAddress host, uint64_t bytes) {
     fill_bytes(to_pointer(host), value, bytes);
   });
 }
 
 Result<void> Transfer::set_words(VirtualAddress to, uint32_t value, uint64_t count, unsigned device,
-                                 const Conduct& conduct) {
-  return fill(to, count * sizeof value, device, conduct, [&](VirtualAddress host, uint64_t bytes) {
+                                 const TransferOptions& options) {
+  return fill(to, count * sizeof value, device, options, [&](VirtualAddress host, uint64_t bytes) {
     fill_words(to_pointer(host), value, bytes / sizeof value);
   });
 }
 
 template <typename Fill>
 Result<void> Transfer::fill(VirtualAddress to, uint64_t bytes, unsigned device,
-                            const Conduct& conduct, Fill fill) {
+                            const TransferOptions& options, Fill fill) {
   const auto target = VirtualRange::make(to, bytes);
   if (!target) {
-    return Error::format(ErrorCode::kRefused, "count %s runs past the end of all addresses",
+    return Error::format(ErrorCode::kInvalidParam, "count %s runs past the end of all addresses",
                          SizeText(bytes).c_str());
   }
-  US_TRY_ASSIGN(const Range into, check(*target, device, Use::kWrite, conduct.target_is_mapped()));
+  US_TRY_ASSIGN(const Range into, check(*target, device, Use::kWrite, target_options(options)));
   HazardPin pin;
   for (uint64_t done = 0; done < bytes;) {
-    US_TRY(check_stop(conduct, done, bytes));
+    US_TRY(check_stop(options, done, bytes));
     US_TRY_ASSIGN(const Piece piece,
-                  piece_at(to + done, step_of(conduct, bytes - done), into, pin));
-    US_TRY(warm(to + done, piece));
+                  piece_at(to + done, step_of(options, bytes - done), into, pin));
+    US_TRY(commit(to + done, piece));
     fill(piece.host, piece.size);
     done += piece.size;
   }
@@ -277,29 +296,33 @@ Result<void> Transfer::fill(VirtualAddress to, uint64_t bytes, unsigned device,
 
 Result<Transfer::Range> Transfer::check_rows(VirtualAddress base, uint64_t pitch,
                                              const PlaneCopy& copy, unsigned device, Use use,
-                                             bool is_mapped) {
+                                             const SideOptions& options) {
   uint64_t last = 0;
   uint64_t extent = 0;
   if (__builtin_mul_overflow(pitch, copy.height - 1, &last) ||
       __builtin_add_overflow(last, copy.width, &extent) || !VirtualRange::make(base, extent)) {
-    return Error::format(ErrorCode::kRefused, "the rows at %p run past the end of all addresses",
-                         to_pointer(base));
+    return Error::format(ErrorCode::kInvalidParam,
+                         "the rows at %p run past the end of all addresses", to_pointer(base));
   }
-  // The host's side is trusted as a whole.
-  US_TRY_ASSIGN(const Range first, check({base, copy.width}, device, use, is_mapped));
-  if (!first.on_device) return first;
+  US_TRY_ASSIGN(const Range first, check({base, copy.width}, device, use, options));
+  if (!first.on_device) {
+    // The host's side is trusted between its ends.
+    US_TRY(check_host({base, extent}));
+    return first;
+  }
   for (uint64_t row = 1; row < copy.height; ++row) {
-    US_TRY_ASSIGN(const Range range,
-                  check({base + row * pitch, copy.width}, device, use, is_mapped));
+    US_TRY_ASSIGN(const Range range, check({base + row * pitch, copy.width}, device, use, options));
     if (!range.on_device || range.whole != first.whole) {
-      return Error::format(ErrorCode::kRefused, "row %llu at %p leaves the memory of the first row",
+      return Error::format(ErrorCode::kInvalidParam,
+                           "row %llu at %p leaves the memory of the first row",
                            static_cast<unsigned long long>(row), to_pointer(base + row * pitch));
     }
   }
   return first;
 }
 
-Result<void> Transfer::copy_rows(const PlaneCopy& asked, unsigned device, const Conduct& conduct) {
+Result<void> Transfer::copy_rows(const PlaneCopy& asked, unsigned device,
+                                 const TransferOptions& options) {
   PlaneCopy copy = asked;
   // Rows without gaps are one long row. The caller bounds both, so their product is a number.
   if (copy.to_pitch == copy.width && copy.from_pitch == copy.width) {
@@ -307,18 +330,122 @@ Result<void> Transfer::copy_rows(const PlaneCopy& asked, unsigned device, const 
     copy.to_pitch = copy.from_pitch = copy.width;
   }
   US_TRY_ASSIGN(const Range into, check_rows(copy.to, copy.to_pitch, copy, device, Use::kWrite,
-                                             conduct.target_is_mapped()));
+                                             target_options(options)));
   US_TRY_ASSIGN(const Range out, check_rows(copy.from, copy.from_pitch, copy, device, Use::kRead,
-                                            conduct.source_is_mapped()));
-  if (into.on_device == out.on_device && !(into.on_device && conduct.is_queued())) {
-    return Error::format(ErrorCode::kRefused, "%p and %p are %s", to_pointer(copy.from),
+                                            source_options(options)));
+  const bool is_managed = into.managed || out.managed;  // fits every direction
+  if (into.on_device == out.on_device && !is_managed && !(into.on_device && options.is_queued())) {
+    return Error::format(ErrorCode::kInvalidParam, "%p and %p are %s", to_pointer(copy.from),
                          to_pointer(copy.to),
                          into.on_device ? "both device memory" : "both host memory");
   }
   for (uint64_t row = 0; row < copy.height; ++row) {
     US_TRY(this->copy(copy.to + row * copy.to_pitch, copy.from + row * copy.from_pitch, copy.width,
-                      device, conduct));
+                      device, options));
   }
+  return {};
+}
+
+// ---- Reductions ----
+
+namespace {
+
+// Small enough for the first cache, and for the stack of a thread of the program.
+constexpr uint64_t kReduceChunk = 16 * kKiB;
+
+// How much of a reduction to do at a time: whole elements that end in the granule they begin in, or
+// one element that does not.
+uint64_t reduce_step(VirtualAddress to, uint64_t left, uint64_t element) {
+  const uint64_t room = std::min({left, kReduceChunk, kGranule - to % kGranule});
+  return std::max(align_down(room, element), element);
+}
+
+}  // namespace
+
+Result<void> Transfer::check_on_own_device(VirtualAddress base, uint64_t size, unsigned device,
+                                           Use use, PoolView view) {
+  const auto range = VirtualRange::make(base, size);
+  if (!range) {
+    return Error::format(ErrorCode::kInvalidParam, "count %s runs past the end of all addresses",
+                         SizeText(size).c_str());
+  }
+  if (!translation_.look_up(base).present()) {
+    if (reservations_.has_host_memory(base)) {
+      return Error::format(ErrorCode::kInvalidParam, "%p is not device memory", to_pointer(base));
+    }
+    return no_memory_at(translation_, reservations_, base);
+  }
+  US_TRY(check_on_device(*range, device, use, view));
+  HazardPin pin;
+  std::optional<Place> place;
+  for (VirtualAddress at = range->base; at < range->end(); at = place->range.end()) {
+    place = translation_.locate(at, pin, view);
+    if (!place || place->location != Location{LocationKind::kDevice, device}) {
+      return Error::format(ErrorCode::kInvalidParam, "%p is not memory of device %u",
+                           to_pointer(at), device);
+    }
+  }
+  return {};
+}
+
+Result<void> Transfer::check_reduction(const Reduction& reduction, unsigned device,
+                                       const TransferOptions& options) {
+  const PoolView view = view_of(options);
+  US_TRY(check_on_own_device(reduction.to, reduction.count, device, Use::kWrite, view));
+  return check_on_own_device(reduction.from, reduction.count, device, Use::kRead, view);
+}
+
+Result<void> Transfer::reduce(const Reduction& reduction, unsigned device,
+                              const TransferOptions& options) {
+  US_TRY(check_reduction(reduction, device, options));
+  alignas(64) std::byte source[kReduceChunk];
+  uint64_t until_stop_is_asked = 0;
+  for (uint64_t done = 0; done < reduction.count;) {
+    if (until_stop_is_asked == 0) {
+      US_TRY(check_stop(options, done, reduction.count));
+      until_stop_is_asked = step_of(options, reduction.count - done);
+    }
+    const uint64_t step =
+        reduce_step(reduction.to + done, reduction.count - done, size_of(reduction.operation.type));
+    US_TRY(read(reduction.from + done, step, Range{.on_device = true}, source));
+    US_TRY(reduce_chunk(reduction.to + done, source, step, reduction.operation));
+    done += step;
+    until_stop_is_asked -= std::min(until_stop_is_asked, step);
+  }
+  return {};
+}
+
+Result<void> Transfer::read(VirtualAddress from, uint64_t count, const Range& range, void* to) {
+  for (uint64_t done = 0; done < count;) {
+    HazardPin pin;
+    US_TRY_ASSIGN(const Piece piece, piece_at(from + done, count - done, range, pin));
+    read_piece(to_address(to) + done, piece, piece.size);
+    done += piece.size;
+  }
+  return {};
+}
+
+Result<void> Transfer::reduce_chunk(VirtualAddress to, const void* source, uint64_t count,
+                                    const ReduceOperation& operation) {
+  const Range into{.on_device = true};
+  HazardPin first_pin;
+  HazardPin second_pin;
+  US_TRY_ASSIGN(const Piece first, piece_at(to, count, into, first_pin));
+  Piece second;
+  if (first.size < count) {
+    US_TRY_ASSIGN(second, piece_at(to + first.size, count - first.size, into, second_pin));
+  }
+  US_TRY(commit(to, first));
+  US_TRY(commit(to + first.size, second));
+  alignas(64) std::byte target[kReduceChunk];
+  // One lock for all memory: the same bytes can be at several addresses, and on several devices.
+  MutexLock lock(reduce_mutex_);
+  const bool is_divided = second.size != 0;
+  copy_bytes(target, to_pointer(first.host), first.size);
+  if (is_divided) copy_bytes(target + first.size, to_pointer(second.host), second.size);
+  reduce_elements(operation, target, source, count);
+  copy_bytes(to_pointer(first.host), target, first.size);
+  if (is_divided) copy_bytes(to_pointer(second.host), target + first.size, second.size);
   return {};
 }
 

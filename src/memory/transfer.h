@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Copies and sets between device memory, host memory and anything in between. The direction
-// follows from the addresses: an address that the MMU knows is device memory, any other one is
-// ordinary host memory and trusted, unless no host memory can be there. The whole range is checked
+// follows from the addresses: an address that the MMU knows is device memory. Any other one is
+// host memory, and trusted where the host was seen to have memory; in doubt the kernel is asked, so
+// that device addresses without memory are refused (GEN-09). The whole range is checked
 // before the first byte moves; while bytes move, the mapping they belong to is pinned.
 // Rules: COPY, COPY2D, SET, RESV-18, RESV-20, NOACC-02. Any thread may call anything.
 #pragma once
 
 #include <cstdint>
 
+#include "base/mutex.h"
 #include "base/result.h"
 #include "base/virtual_range.h"
 #include "device/settings.h"
 #include "memory/address_space.h"
-#include "memory/storage_set.h"
+#include "memory/backing_pools.h"
+#include "memory/copy_engine.h"
+#include "memory/reduction.h"
 
 namespace understudy {
 
@@ -27,6 +31,14 @@ struct PlaneCopy {
   uint64_t height = 0;
 };
 
+// `count` bytes of elements that are combined with others.
+struct Reduction {
+  VirtualAddress to = 0;
+  VirtualAddress from = 0;
+  uint64_t count = 0;
+  ReduceOperation operation{};
+};
+
 // What is known of the two sides of a transfer.
 enum class Sides : uint8_t {
   kAsFound,   // nothing: whatever the addresses are when the bytes move
@@ -35,20 +47,20 @@ enum class Sides : uint8_t {
   kToHost,    // the target is
 };
 
-// Someone who may want a transfer to end early.
-class Stopper {
+// Tells a transfer to end early.
+class CancelToken {
  public:
-  virtual bool wants_stop() const = 0;
+  virtual bool is_cancelled() const = 0;
 
  protected:
-  ~Stopper() = default;
+  ~CancelToken() = default;
 };
 
-// How bytes are moved. The default is what a caller does who waits for them; streams know the sides
-// of their tasks, and may move bytes between devices that a caller may not (RESV-19, RESV-20).
-struct Conduct {
+// The default is a synchronous transfer. Streams know the sides of their tasks, and may move bytes
+// between devices that a synchronous transfer may not (RESV-19, RESV-20).
+struct TransferOptions {
   Sides sides = Sides::kAsFound;
-  const Stopper* stopper = nullptr;  // asked every 64 MiB or so
+  const CancelToken* cancel = nullptr;  // asked every 64 MiB or so
 
   bool is_queued() const { return sides != Sides::kAsFound; }
   bool target_is_mapped() const { return sides == Sides::kDevices || sides == Sides::kFromHost; }
@@ -57,20 +69,34 @@ struct Conduct {
 
 class Transfer {
  public:
-  Transfer(const Settings& settings, AddressSpace& space, StorageSet& storages)
-      : settings_(settings), space_(space), storages_(storages) {}
+  Transfer(const Settings& settings, AddressSpace& space, BackingPools& pools)
+      : settings_(settings),
+        translation_(space.translation()),
+        reservations_(space.reservations()),
+        managed_(space.managed()),
+        pools_(pools) {}
 
   // `device` is the one on whose behalf it happens. REQUIRES: count > 0.
   Result<void> copy(VirtualAddress to, VirtualAddress from, uint64_t count, unsigned device,
-                    const Conduct& conduct = {});
+                    const TransferOptions& options = {});
   Result<void> set(VirtualAddress to, uint8_t value, uint64_t count, unsigned device,
-                   const Conduct& conduct = {});
+                   const TransferOptions& options = {});
   // Sets `count` words of 32 bits. REQUIRES: `to` is a multiple of 4.
   Result<void> set_words(VirtualAddress to, uint32_t value, uint64_t count, unsigned device,
-                         const Conduct& conduct = {});
+                         const TransferOptions& options = {});
   // Copies rows between a device and the host; queued, also between devices.
   // REQUIRES: width and height > 0, width <= pitches, width * height is a number.
-  Result<void> copy_rows(const PlaneCopy& asked, unsigned device, const Conduct& conduct = {});
+  Result<void> copy_rows(const PlaneCopy& asked, unsigned device,
+                         const TransferOptions& options = {});
+
+  // Whether both sides of a reduction are memory of that device (RED-06).
+  Result<void> check_reduction(const Reduction& reduction, unsigned device,
+                               const TransferOptions& options = {});
+  // Reductions of several threads into the same elements lose nothing (RED-10).
+  // REQUIRES: whole elements.
+  Result<void> reduce(const Reduction& reduction, unsigned device, const TransferOptions& options);
+
+  CopyEngine& copy_engine() { return engine_; }
 
  private:
   enum class Use : uint8_t { kRead, kWrite };
@@ -79,17 +105,19 @@ class Transfer {
   struct Piece {
     VirtualAddress host = 0;
     uint64_t size = 0;
-    Store* store = nullptr;     // null: ordinary host memory, or known to be warm
-    uint64_t store_offset = 0;  // of `host`, if there is a store
-    PageEntry entry;            // not present: ordinary host memory
+    // Null: ordinary host memory, managed memory, or known to be committed.
+    BackingFile* backing = nullptr;
+    uint64_t file_offset = 0;  // of `host`, if there is a backing file
+    PageEntry entry;           // not present: ordinary host memory
   };
 
   // What a whole range is, found before anything moves.
   struct Range {
     bool on_device = false;
-    bool mapped = false;  // by the program, not allocated
-    unsigned owner = 0;
-    uint64_t whole = 0;  // tells allocations and reservations apart
+    bool mapped = false;   // by the program, not allocated
+    bool managed = false;  // a host's memory as much as a device's
+    uint64_t devices = 0;  // bit per device that memory is on; none for memory of the host
+    uint64_t whole = 0;    // tells allocations and reservations apart
   };
 
   // The common case: a device's bytes in one granule that the MMU resolves quickly, and the other
@@ -99,19 +127,32 @@ class Transfer {
   // Whether the range is host memory without a doubt.
   bool is_plainly_host(VirtualRange range) const;
 
-  // `is_mapped`: the software MMU must know it.
-  Result<Range> check(VirtualRange range, unsigned device, Use use, bool is_mapped);
+  // How a side of a transfer is looked up.
+  struct SideOptions {
+    bool is_mapped;  // the software MMU must know it
+    PoolView view;
+  };
+  static SideOptions target_options(const TransferOptions& options) {
+    return {options.target_is_mapped(), view_of(options)};
+  }
+  static SideOptions source_options(const TransferOptions& options) {
+    return {options.source_is_mapped(), view_of(options)};
+  }
+  static PoolView view_of(const TransferOptions& options) {
+    return options.is_queued() ? PoolView::kSegments : PoolView::kAllocations;
+  }
+  Result<Range> check(VirtualRange range, unsigned device, Use use, const SideOptions& options);
   // The same for each row of one side.
   Result<Range> check_rows(VirtualAddress base, uint64_t pitch, const PlaneCopy& copy,
-                           unsigned device, Use use, bool is_mapped);
-  Result<Range> check_on_device(VirtualRange range, unsigned device, Use use);
+                           unsigned device, Use use, const SideOptions& options);
+  Result<Range> check_on_device(VirtualRange range, unsigned device, Use use, PoolView view);
   Result<void> check_host(VirtualRange range);
   struct Pair {
     Range into;
     Range out;
   };
   Result<Pair> check_pair(VirtualAddress to, VirtualAddress from, uint64_t count, unsigned device,
-                          const Conduct& conduct);
+                          const TransferOptions& options);
   // The piece at an address, at most `limit` bytes. Pinned until the pin is used again.
   Result<Piece> piece_at(VirtualAddress address, uint64_t limit, const Range& range,
                          HazardPin& pin);
@@ -119,16 +160,27 @@ class Transfer {
   Result<uint64_t> copy_piece(VirtualAddress to, const Range& into, VirtualAddress from,
                               const Range& out, uint64_t count);
   // Makes sure that the bytes of a piece exist, before they are written.
-  Result<void> warm(VirtualAddress address, const Piece& piece);
+  Result<void> commit(VirtualAddress address, const Piece& piece);
+  Result<void> commit_managed(VirtualAddress address, const Piece& piece);
   void read_piece(VirtualAddress to_host, const Piece& from, uint64_t count);
+  Result<void> check_on_own_device(VirtualAddress base, uint64_t size, unsigned device, Use use,
+                                   PoolView view);
+  Result<void> read(VirtualAddress from, uint64_t count, const Range& range, void* to);
+  // Combines at most a few KiB, of which all but one element lie in one granule.
+  Result<void> reduce_chunk(VirtualAddress to, const void* source, uint64_t count,
+                            const ReduceOperation& operation);
   // Calls fill(host address, bytes) for the pieces of a range that may be written.
   template <typename Fill>
-  Result<void> fill(VirtualAddress to, uint64_t bytes, unsigned device, const Conduct& conduct,
-                    Fill fill);
+  Result<void> fill(VirtualAddress to, uint64_t bytes, unsigned device,
+                    const TransferOptions& options, Fill fill);
 
   const Settings& settings_;
-  AddressSpace& space_;
-  StorageSet& storages_;
+  const Translation& translation_;
+  Reservations& reservations_;
+  ManagedMemory& managed_;
+  BackingPools& pools_;
+  CopyEngine engine_;
+  Mutex reduce_mutex_{LockRank::kReduction};
 };
 
 }  // namespace understudy

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "memory/storage.h"
+#include "memory/extent_allocator.h"
 
 #include <algorithm>
 #include <new>
@@ -8,6 +8,7 @@
 #include "base/invariant.h"
 #include "base/size_text.h"
 #include "platform/host_facts.h"
+#include "platform/log.h"
 
 namespace understudy {
 
@@ -33,13 +34,13 @@ bool fits(FileKind file, PageKind page) {
 
 }  // namespace
 
-Storage::Storage(StorageOptions options, HostBudget& budget)
+ExtentAllocator::ExtentAllocator(ExtentAllocatorOptions options, HostBudget& budget)
     : options_(std::move(options)), budget_(budget) {
   MutexLock lock(mutex_);
-  for (const FileKind kind : ladder(options_.backing)) tiers_.push_back({kind, {}});
+  for (const FileKind kind : ladder(options_.backing)) tiers_.push_back({kind, {}, false});
 }
 
-Result<Extent> Storage::take(uint64_t size, PageKind kind) {
+Result<Extent> ExtentAllocator::take(uint64_t size, PageKind kind) {
   std::optional<Extent> extent = take_recycled(size, kind);
   if (!extent) {
     MutexLock lock(mutex_);
@@ -53,19 +54,23 @@ Result<Extent> Storage::take(uint64_t size, PageKind kind) {
         break;
       }
       last = taken.error();
+      if (&tier != &tiers_.back() && !std::exchange(tier.was_short, true)) {
+        platform::log_note("a hugetlb pool has no page left for %s (%s); other pages are used",
+                           options_.name.c_str(), last.text());
+      }
     }
     if (!extent) return last.as(ErrorCode::kOutOfMemory);
   }
-  if (options_.poison == Poison::kOn) extent->store->refresh(extent->offset, extent->size);
+  if (options_.poison == Poison::kOn) extent->backing->refill(extent->offset, extent->size);
   return *extent;
 }
 
-std::optional<Extent> Storage::take_recycled(uint64_t size, PageKind kind) {
+std::optional<Extent> ExtentAllocator::take_recycled(uint64_t size, PageKind kind) {
   Recycler& recycler = recyclers_[thread_shard()];
   MutexLock lock(recycler.mutex);
   for (unsigned i = recycler.count; i-- > 0;) {
     const Extent extent = recycler.extents[i];
-    if (extent.size != size || !fits(extent.store->kind(), kind)) continue;
+    if (extent.size != size || !fits(extent.backing->kind(), kind)) continue;
     recycler.bytes -= size;
     --recycler.count;
     for (; i < recycler.count; ++i) recycler.extents[i] = recycler.extents[i + 1];
@@ -74,66 +79,68 @@ std::optional<Extent> Storage::take_recycled(uint64_t size, PageKind kind) {
   return std::nullopt;
 }
 
-Result<Extent> Storage::take_from_tier_locked(Tier& tier, uint64_t size) {
+Result<Extent> ExtentAllocator::take_from_tier_locked(Tier& tier, uint64_t size) {
   for (Part& part : tier.parts) {
     if (part.free.free_bytes() < size) continue;
     Result<Extent> taken = take_from_part_locked(part, size);
     if (taken.ok() || tier.kind != FileKind::kShared) return taken;
   }
-  US_TRY(add_store_locked(tier, size));
+  US_TRY(add_backing_file_locked(tier, size));
   return take_from_part_locked(tier.parts.back(), size);
 }
 
-Result<Extent> Storage::take_from_part_locked(Part& part, uint64_t size) {
-  const std::optional<uint64_t> offset = part.free.take(size, part.store->alignment());
+Result<Extent> ExtentAllocator::take_from_part_locked(Part& part, uint64_t size) {
+  const std::optional<uint64_t> offset = part.free.take(size, part.backing->alignment());
   if (!offset) {
-    return Error::format(ErrorCode::kOutOfMemory, "a store of %s has no contiguous %s left",
+    return Error::format(ErrorCode::kOutOfMemory, "a backing file of %s has no contiguous %s left",
                          options_.name.c_str(), SizeText(size).c_str());
   }
-  if (Result<void> set = part.store->set_aside(*offset, size); !set.ok()) {
+  if (Result<void> set = part.backing->set_aside(*offset, size); !set.ok()) {
     part.free.give_back(*offset, size);
     return set.error();
   }
-  const Extent extent{part.store.get(), *offset, size};
-  free_warm_ -= extent.store->warm_bytes_in(extent.offset, extent.size);
+  const Extent extent{part.backing.get(), *offset, size};
+  free_committed_ -= extent.backing->committed_bytes_in(extent.offset, extent.size);
   return extent;
 }
 
-// A large window may be refused (address space limit, sanitizers): smaller stores do as well.
-Result<void> Storage::add_store_locked(Tier& tier, uint64_t at_least) {
+// A large mapping may be refused (address space limit, sanitizers): smaller backing files do as
+// well.
+Result<void> ExtentAllocator::add_backing_file_locked(Tier& tier, uint64_t at_least) {
   const uint64_t unit = tier.kind == FileKind::kHugetlb1G ? kGiantPage : kGranule;
   const std::optional<uint64_t> least = align_up(at_least, unit);
   if (!least) {
-    return Error::format(ErrorCode::kOutOfMemory, "no store can hold %s",
+    return Error::format(ErrorCode::kOutOfMemory, "no backing file can hold %s",
                          SizeText(at_least).c_str());
   }
-  const StoreOptions store_options{.kind = tier.kind,
-                                   .name = options_.name.c_str(),
-                                   .collapse = options_.backing != Backing::kSmall,
-                                   .poison = options_.poison,
-                                   .numa_node = options_.numa_node,
-                                   .ledger = options_.ledger};
-  uint64_t size = std::max(*align_up(options_.store_size, unit), *least);
+  const BackingFileOptions file_options{.kind = tier.kind,
+                                        .name = options_.name.c_str(),
+                                        .collapse = options_.backing != Backing::kSmall,
+                                        .poison = options_.poison,
+                                        .numa_node = options_.numa_node,
+                                        .slots = options_.slots,
+                                        .figures = options_.figures};
+  uint64_t size = std::max(*align_up(options_.file_size, unit), *least);
   while (true) {
-    Result<std::unique_ptr<Store>> store = Store::create(store_options, size, budget_);
-    if (store.ok()) {
-      tier.parts.push_back({std::move(store.value()), ExtentMap(size)});
+    Result<std::unique_ptr<BackingFile>> backing = BackingFile::create(file_options, size, budget_);
+    if (backing.ok()) {
+      tier.parts.push_back({std::move(backing.value()), ExtentMap(size)});
       return {};
     }
-    if (size == *least) return store.error();
+    if (size == *least) return backing.error();
     size = std::max(align_down(size / 2, unit), *least);
   }
 }
 
-void Storage::give_back(const Extent& extent) noexcept {
+void ExtentAllocator::give_back(const Extent& extent) noexcept {
   Spilled spilled;
   recycle(extent, spilled);
   if (spilled.count == 0) return;
   MutexLock lock(mutex_);
-  for (unsigned i = 0; i < spilled.count; ++i) give_back_to_store_locked(spilled.extents[i]);
+  for (unsigned i = 0; i < spilled.count; ++i) give_back_to_file_locked(spilled.extents[i]);
 }
 
-void Storage::recycle(const Extent& extent, Spilled& spilled) {
+void ExtentAllocator::recycle(const Extent& extent, Spilled& spilled) {
   if (extent.size > kMaxRecycledBytes) {
     spilled.add(extent);
     return;
@@ -155,64 +162,64 @@ void Storage::recycle(const Extent& extent, Spilled& spilled) {
   recycler.bytes += extent.size;
 }
 
-void Storage::drain(Recycler& recycler, Spilled& spilled) {
+void ExtentAllocator::drain(Recycler& recycler, Spilled& spilled) {
   MutexLock lock(recycler.mutex);
   for (unsigned i = 0; i < recycler.count; ++i) spilled.add(recycler.extents[i]);
   recycler.count = 0;
   recycler.bytes = 0;
 }
 
-Storage::Part& Storage::part_of_locked(const Store* store) {
+ExtentAllocator::Part& ExtentAllocator::part_of_locked(const BackingFile* backing) {
   for (Tier& tier : tiers_) {
     for (Part& part : tier.parts) {
-      if (part.store.get() == store) return part;
+      if (part.backing.get() == backing) return part;
     }
   }
-  stop_with_sentence(__FILE__, __LINE__, "an extent came back to a storage that never had it");
+  stop_with_sentence(__FILE__, __LINE__, "an extent came back to an allocator that never had it");
 }
 
-void Storage::give_back_to_store_locked(const Extent& extent) noexcept {
-  const uint64_t warm = extent.store->warm_bytes_in(extent.offset, extent.size);
-  if (free_warm_ + warm > options_.max_free_warm) {
-    extent.store->chill(extent.offset, extent.size);
+void ExtentAllocator::give_back_to_file_locked(const Extent& extent) noexcept {
+  const uint64_t committed = extent.backing->committed_bytes_in(extent.offset, extent.size);
+  if (free_committed_ + committed > options_.max_free_committed) {
+    extent.backing->decommit(extent.offset, extent.size);
   }
   try {
-    part_of_locked(extent.store).free.give_back(extent.offset, extent.size);
+    part_of_locked(extent.backing).free.give_back(extent.offset, extent.size);
   } catch (const std::bad_alloc&) {
-    // No memory to note that this part of a store is free. It stays out of use; whoever freed it
-    // is not to blame, and its host memory can be had by others.
-    extent.store->chill(extent.offset, extent.size);
+    // No memory to note that this part of a backing file is free. It stays out of use; the
+    // caller that freed it is not to blame, and its host memory can be had by others.
+    extent.backing->decommit(extent.offset, extent.size);
     return;
   }
-  free_warm_ += extent.store->warm_bytes_in(extent.offset, extent.size);
+  free_committed_ += extent.backing->committed_bytes_in(extent.offset, extent.size);
 }
 
-uint64_t Storage::trim() {
+uint64_t ExtentAllocator::trim() {
   for (Recycler& recycler : recyclers_) {
     Spilled recycled;
     drain(recycler, recycled);
     MutexLock lock(mutex_);
-    for (unsigned i = 0; i < recycled.count; ++i) give_back_to_store_locked(recycled.extents[i]);
+    for (unsigned i = 0; i < recycled.count; ++i) give_back_to_file_locked(recycled.extents[i]);
   }
   MutexLock lock(mutex_);
   uint64_t left = 0;  // where the host did not take it back
   for (Tier& tier : tiers_) {
     for (Part& part : tier.parts) {
       part.free.for_each([&](uint64_t offset, uint64_t size) {
-        part.store->chill(offset, size);
-        left += part.store->warm_bytes_in(offset, size);
+        part.backing->decommit(offset, size);
+        left += part.backing->committed_bytes_in(offset, size);
       });
     }
   }
-  return std::exchange(free_warm_, left) - left;
+  return std::exchange(free_committed_, left) - left;
 }
 
-HostBacking Storage::backing() const {
+HostBacking ExtentAllocator::backing() const {
   HostBacking sum;
   MutexLock lock(mutex_);
   for (const Tier& tier : tiers_) {
     for (const Part& part : tier.parts) {
-      const HostBacking one = part.store->backing();
+      const HostBacking one = part.backing->backing();
       sum.small_pages += one.small_pages;
       sum.collapsed += one.collapsed;
       sum.pool_2m += one.pool_2m;
@@ -222,17 +229,17 @@ HostBacking Storage::backing() const {
   return sum;
 }
 
-uint64_t Storage::free_warm_bytes() const {
+uint64_t ExtentAllocator::free_committed_bytes() const {
   uint64_t bytes = 0;
   for (const Recycler& recycler : recyclers_) {
     MutexLock lock(recycler.mutex);
     for (unsigned i = 0; i < recycler.count; ++i) {
       const Extent& extent = recycler.extents[i];
-      bytes += extent.store->warm_bytes_in(extent.offset, extent.size);
+      bytes += extent.backing->committed_bytes_in(extent.offset, extent.size);
     }
   }
   MutexLock lock(mutex_);
-  return bytes + free_warm_;
+  return bytes + free_committed_;
 }
 
 }  // namespace understudy

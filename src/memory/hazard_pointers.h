@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Hazard slots: how a reader keeps a mapping, and the bytes behind it, from being taken away while
-// it copies, without writing to anything that other readers write to. A reader publishes the
-// mapping in a slot of its own thread; whoever ends a mapping scans all slots and lets the mapping
-// rest in limbo while one of them names it.
+// Hazard pointers: how a reader keeps a mapping, and the bytes behind it, from being taken away
+// while it copies, without writing to anything that other readers write to. A reader publishes the
+// mapping in a hazard pointer of its own thread; the thread that ends a mapping scans them all and
+// leaves the mapping on the retire list while one of them names it.
 //
 // One registry per process, never destroyed. A thread's record is claimed at its first pin and
 // free for another thread after its end. What the threads of its parent pin is nothing to a fork
-// child: their records stay taken, and nobody looks at them.
+// child: their records stay taken, and no scan looks at them.
 #pragma once
 
 namespace understudy {
 
-// Takes one of the calling thread's slots (there are kSlotsPerThread) for its lifetime.
+// One of the calling thread's hazard pointers (there are kSlotsPerThread), for its lifetime.
 class HazardPin {
  public:
   static constexpr unsigned kSlotsPerThread = 4;
@@ -29,6 +29,9 @@ class HazardPin {
  private:
   unsigned slot_;
 };
+
+// From now on the calling thread's pins need no memory.
+void prepare_pins();
 
 // Whether any thread of this process pins it at this moment.
 bool is_pinned(const void* mapping);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "memory/hazard_slots.h"
+#include "memory/hazard_pointers.h"
 
 #include <array>
 #include <atomic>
@@ -38,18 +38,18 @@ struct RecordReturner {
   }
 };
 
-// The thread that forked goes on with its record; those of the others are nobody's.
+// The thread that forked goes on with its record; those of the others belong to no
+// thread.
 void begin_anew_in_child() {
   const unsigned process = this_process.fetch_add(1, std::memory_order_relaxed) + 1;
   if (own_record != nullptr) own_record->process.store(process, std::memory_order_relaxed);
 }
 
+// When the library is loaded: a fork in the middle of a static variable's initialization would
+// leave the child waiting for it for ever.
+[[maybe_unused]] const bool registered = (platform::call_in_fork_child(begin_anew_in_child), true);
+
 Record* claim_record() {
-  static const bool registered = [] {
-    platform::call_in_fork_child(begin_anew_in_child);
-    return true;
-  }();
-  (void)registered;
   const unsigned process = this_process.load(std::memory_order_relaxed);
   for (Record* record = records.load(); record != nullptr; record = record->next) {
     bool free = false;
@@ -90,6 +90,8 @@ HazardPin::~HazardPin() {
   own_record->slots_in_use &= ~(1U << slot_);
 }
 
+void prepare_pins() { const HazardPin first; }
+
 void HazardPin::publish(const void* mapping) {
   // An exchange, not a store: the second look at the table must not happen before it.
   own_record->slots[slot_].exchange(mapping);
@@ -118,7 +120,7 @@ bool is_pinned(const void* mapping) {
 }
 
 void wait_until_unpinned(const void* begin, const void* end) {
-  // What the caller did so that nobody will pin it any more comes before the first look.
+  // What the caller did to keep threads from pinning it comes before the first look.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   while (is_any_pinned(begin, end)) nap();
 }
