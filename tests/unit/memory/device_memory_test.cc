@@ -31,7 +31,7 @@ class DeviceMemoryTest : public testing::Test {
     for (const PageKind kind : {PageKind::kNormal, PageKind::kHuge}) {
       EXPECT_EQ(rig.charged(0, kind), 0u);
     }
-    rig.storages.relieve_pressure();
+    rig.pools.relieve_pressure();
     EXPECT_EQ(rig.host_bytes_in_use(), 0u);
   }
 
@@ -108,11 +108,11 @@ TEST_F(DeviceMemoryTest, BytesBehindTheUsableSizeCannotBeCopied) {
     EXPECT_EQ(rig_.byte_at(address + size - 1), 7);
     for (const uint64_t offset : {size, size - 1, uint64_t{0}}) {
       EXPECT_TRUE(fails_with(rig_.transfer.set(address + offset, 9, size - offset + 1, 0),
-                             ErrorCode::kRefused));
+                             ErrorCode::kInvalidParam));
     }
     EXPECT_EQ(rig_.byte_at(address + size - 1), 7);
-    EXPECT_EQ(rig_.space.find(address + size - 1)->range.size, size);
-    EXPECT_FALSE(rig_.space.find(address + size));
+    EXPECT_EQ(rig_.space.translation().find(address + size - 1)->range.size, size);
+    EXPECT_FALSE(rig_.space.translation().find(address + size));
   }
 }
 
@@ -123,7 +123,7 @@ TEST_F(DeviceMemoryTest, GiantAllocationEndsAtItsUsableSize) {
   rig_.write(address + kGiB, {1, 2, 3, 4, 5});
   EXPECT_EQ(rig_.byte_at(address + size - 1), 5);
   for (const uint64_t offset : {size, kGiB + kGranule, 2 * kGiB - 1}) {
-    EXPECT_FALSE(rig_.space.find(address + offset)) << offset;
+    EXPECT_FALSE(rig_.space.translation().find(address + offset)) << offset;
   }
   EXPECT_TRUE(is_ok(rig_.device_memory.free(address)));
   expect_nothing_taken(rig_);
@@ -148,7 +148,7 @@ TEST(DeviceMemoryPoison, MemoryThatIsUsedAgainIsPoisoned) {
   for (const uint64_t size : {uint64_t{5000}, 3 * kMiB}) {
     for (int round = 0; round < 2; ++round) {
       const VirtualAddress address = value_of(rig.device_memory.allocate(request(size)));
-      EXPECT_EQ(rig.read(address, size), std::vector<uint8_t>(size, Store::kPoisonByte));
+      EXPECT_EQ(rig.read(address, size), std::vector<uint8_t>(size, BackingFile::kPoisonByte));
       EXPECT_TRUE(is_ok(rig.transfer.set(address, 0, size, 0)));
       EXPECT_TRUE(is_ok(rig.device_memory.free(address)));
     }
@@ -165,13 +165,26 @@ TEST_F(DeviceMemoryTest, WrongAddressesAreRefusedAndFreeNothing) {
   rig_.map_fresh(mapped);
   for (const VirtualAddress wrong : {small + 1, small + kNormalPage, large + kGranule, large + 64,
                                      mapped, UINT64_MAX, to_address(&small)}) {
-    EXPECT_TRUE(fails_with(rig_.device_memory.free(wrong), ErrorCode::kRefused)) << wrong;
+    EXPECT_TRUE(fails_with(rig_.device_memory.free(wrong), ErrorCode::kInvalidParam)) << wrong;
   }
   EXPECT_EQ(rig_.charged(0, PageKind::kNormal), normal);
   for (const VirtualAddress address : {small, large}) {
     EXPECT_TRUE(is_ok(rig_.device_memory.free(address)));
-    EXPECT_TRUE(fails_with(rig_.device_memory.free(address), ErrorCode::kRefused));
+    EXPECT_TRUE(fails_with(rig_.device_memory.free(address), ErrorCode::kInvalidParam));
   }
+}
+
+TEST_F(DeviceMemoryTest, InternalMemoryIsNotTheProgramsToFree) {
+  const VirtualAddress address = value_of(rig_.device_memory.allocate_internal(0, 64));
+  EXPECT_TRUE(fails_with(rig_.device_memory.free(address), ErrorCode::kInvalidParam));
+  EXPECT_FALSE(rig_.device_memory.find_block(address).ok());
+  prepare_pins();
+  rig_.device_memory.free_all(0);
+  EXPECT_EQ(rig_.charged(0, PageKind::kNormal), kNormalPage);
+  ASSERT_TRUE(is_ok(rig_.transfer.set(address, 1, 64, 0)));
+  rig_.device_memory.free_internal(address);
+  rig_.device_memory.free_internal(address);  // as of nothing
+  expect_nothing_taken(rig_);
 }
 
 TEST_F(DeviceMemoryTest, FreeAllEndsTheAllocationsOfOneDevice) {
@@ -183,7 +196,8 @@ TEST_F(DeviceMemoryTest, FreeAllEndsTheAllocationsOfOneDevice) {
   const VirtualAddress other = value_of(rig_.device_memory.allocate(elsewhere));
   rig_.device_memory.free_all(0);
   expect_nothing_taken(rig_);
-  for (const VirtualAddress gone : {small, large, giant}) EXPECT_FALSE(rig_.space.find(gone));
+  for (const VirtualAddress gone : {small, large, giant})
+    EXPECT_FALSE(rig_.space.translation().find(gone));
   EXPECT_EQ(rig_.charged(1, PageKind::kNormal), 2 * kNormalPage);
   EXPECT_TRUE(is_ok(rig_.device_memory.free(other)));
 }
@@ -193,20 +207,20 @@ TEST_F(DeviceMemoryTest, FreeAllLeavesBytesInUseToTheirReader) {
     const VirtualAddress address = allocate(size);
     ASSERT_TRUE(is_ok(rig_.transfer.set(address, 0x99, size, 0)));
     HazardPin pin;
-    const std::optional<Place> place = rig_.space.locate(address, pin);
+    const std::optional<Place> place = rig_.space.translation().locate(address, pin);
     ASSERT_TRUE(place);
     const auto* const bytes =
         static_cast<const uint8_t*>(to_pointer(place->entry.host() + address % kGranule));
     rig_.device_memory.free_all(0);
     EXPECT_EQ(rig_.charged(0, PageKind::kNormal) + rig_.charged(), 0u);
-    rig_.storages.relieve_pressure();
+    rig_.pools.relieve_pressure();
     const VirtualAddress heir = allocate(size);
     ASSERT_TRUE(is_ok(rig_.transfer.set(heir, 0x11, size, 0)));
     EXPECT_EQ(bytes[0], 0x99);
     EXPECT_EQ(bytes[size - 1], 0x99);
     EXPECT_TRUE(is_ok(rig_.device_memory.free(heir)));
     pin.clear();
-    rig_.space.drain_limbo();
+    rig_.space.retired().reclaim();
     expect_nothing_taken(rig_);
   }
 }
@@ -233,7 +247,7 @@ TEST(DeviceMemoryFaults, FailedAllocationTakesNothingWhicheverCallFails) {
           EXPECT_TRUE(is_ok(rig.device_memory.free(address.value())));
         }
         EXPECT_EQ(rig.charged(0, PageKind::kNormal) + rig.charged(), 0u);
-        rig.storages.relieve_pressure();
+        rig.pools.relieve_pressure();
         EXPECT_EQ(rig.host_bytes_in_use(), 0u);
         const VirtualAddress again = value_of(rig.device_memory.allocate(request(size)));
         EXPECT_TRUE(is_ok(rig.device_memory.free(again)));

@@ -22,7 +22,8 @@ using platform::SystemCall;
 
 constexpr uint64_t kBlock = 2 * kGranule;
 
-// Stores of exactly the size that is needed: a store that fails is not tried again smaller.
+// Backing files of exactly the size that is needed: a backing file that fails is not tried again
+// smaller.
 Settings scenario_settings(Backing backing) {
   Settings settings = rig_settings();
   settings.memory = 0;
@@ -37,14 +38,14 @@ Result<void> play(MemoryRig& rig, VirtualAddress& reserved) {
                 rig.physical.create({kBlock, BlockAttribute::kHuge, kDevice0}));
   ScopeExit free([&] { EXPECT_TRUE(is_ok(rig.physical.free(block))); });
   US_TRY_ASSIGN(const VirtualAddress base,
-                rig.space.reserve(kBlock, ReservedPages::kHuge, std::nullopt));
+                rig.space.reservations().reserve(kBlock, ReservedPages::kHuge, std::nullopt));
   reserved = base;
-  ScopeExit release([&] { EXPECT_TRUE(is_ok(rig.space.release(base))); });
+  ScopeExit release([&] { EXPECT_TRUE(is_ok(rig.space.reservations().release(base))); });
   US_TRY(rig.map(base, kBlock, block));
-  ScopeExit unmap([&] { EXPECT_TRUE(is_ok(rig.space.unmap(base))); });
+  ScopeExit unmap([&] { EXPECT_TRUE(is_ok(rig.space.mapper().unmap(base))); });
   US_TRY(rig.transfer.set(base + 1, 0x3D, kGranule, 0));
   const Location host[] = {kHostLocation};
-  US_TRY(rig.space.grant({base, kBlock}, host));
+  US_TRY(rig.space.mapper().grant({base, kBlock}, host));
   const auto* const bytes = static_cast<const volatile uint8_t*>(to_pointer(base));
   EXPECT_EQ(bytes[0], 0);
   EXPECT_EQ(bytes[kGranule], 0x3D);
@@ -55,7 +56,7 @@ Result<void> play(MemoryRig& rig, VirtualAddress& reserved) {
 void expect_nothing_taken(MemoryRig& rig, VirtualAddress reserved) {
   EXPECT_EQ(rig.charged(0, PageKind::kHuge), 0u);
   EXPECT_EQ(rig.charged(0, PageKind::kNormal), 0u);
-  EXPECT_FALSE(rig.space.is_reserved(reserved));
+  EXPECT_FALSE(rig.space.reservations().contains(reserved));
   EXPECT_EQ(rig.host_bytes_in_use(), 0u);
 }
 
@@ -64,7 +65,7 @@ constexpr SystemCall kCalls[] = {
     SystemCall::kMapFile,    SystemCall::kUnmap,      SystemCall::kCommit,
     SystemCall::kDiscard};
 // The last kinds are for host memory, for streams and for what is shared.
-static_assert(std::size(kCalls) + 7 == static_cast<size_t>(SystemCall::kCount));
+static_assert(std::size(kCalls) + 9 == static_cast<size_t>(SystemCall::kCount));
 
 constexpr const char* kNames[] = {"CreateFile", "ResizeFile", "ReserveAddresses", "MapFile",
                                   "Unmap",      "Commit",     "Discard"};
@@ -134,8 +135,8 @@ int most_failures_for_addresses() {
   return kNearWindow.contains(rig.reserve(kGranule)) ? 0 : 1;
 }
 
-// What is tried again after a failure gets through: the store in which a block is placed, and the
-// memory behind it. What has a substitute does, too: addresses, covers, large pages.
+// What is tried again after a failure gets through: the backing file in which a block is placed,
+// and the memory behind it. What has a substitute does, too: addresses, covers, large pages.
 TEST_P(FaultInjection, OneFaultFailsOnlyTheWindowOfTheHost) {
   for (const SystemCall call : kCalls) {
     if (call == SystemCall::kReserveAddresses) continue;

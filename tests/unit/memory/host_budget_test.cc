@@ -2,12 +2,16 @@
 #include "memory/host_budget.h"
 
 #include <gtest/gtest.h>
+#include <sys/syscall.h>
 
 #include <atomic>
+#include <cerrno>
 #include <cstdint>
 
 #include "base/sizes.h"
+#include "support/refused_calls.h"
 #include "unit/expect_result.h"
+#include "unit/other_process.h"
 #include "unit/run_on_threads.h"
 
 namespace understudy {
@@ -48,6 +52,16 @@ TEST(HostBudget, FixedOneOfNothingGivesNothing) {
   HostBudget budget(HostBudget::Kind::kFixed, 0);
   EXPECT_TRUE(fails_with(take(budget, kGranule), ErrorCode::kOutOfMemory));
   EXPECT_TRUE(is_ok(take(budget, 0)));
+}
+
+TEST(HostBudget, WhereTheHostDoesNotTellWhatItHasThereIsNoLimit) {
+  OtherProcess child([](const Line&) {
+    ASSERT_TRUE(understudy_test::refuse_system_call(SYS_openat, EACCES));
+    ASSERT_TRUE(understudy_test::refuse_system_call(SYS_sysinfo, EPERM));
+    HostBudget budget(HostBudget::Kind::kMachine, 0);
+    EXPECT_TRUE(is_ok(take(budget, 1024 * kGiB)));
+  });
+  EXPECT_TRUE(child.ended_well());
 }
 
 TEST(HostBudget, UnlimitedOneCountsAndNeverRefuses) {

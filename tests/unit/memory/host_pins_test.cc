@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "memory/hazard_slots.h"
+#include "memory/hazard_pointers.h"
 #include "memory/host_memory.h"
 #include "platform/host_memory.h"
 #include "unit/expect_result.h"
@@ -32,7 +32,7 @@ class HostPinsTest : public testing::Test {
     return host().pin({base, size}, pin);
   }
   // Gives all memory back that nobody has.
-  void trim() { rig_.storages.relieve_pressure(); }
+  void trim() { rig_.pools.relieve_pressure(); }
   uint64_t present() const {
     const PinnedFigures figures = rig_.host_memory.figures();
     return figures.locked + figures.unlocked;

@@ -12,10 +12,10 @@
 
 #include "device/settings.h"
 #include "memory/address_space.h"
+#include "memory/backing_pools.h"
 #include "memory/device_memory.h"
 #include "memory/host_memory.h"
 #include "memory/physical_memory.h"
-#include "memory/storage_set.h"
 #include "memory/transfer.h"
 #include "platform/address_window.h"
 #include "unit/expect_result.h"
@@ -35,36 +35,35 @@ inline Settings rig_settings(std::string_view product = "a2") {
   Settings settings;
   settings.product = *find_product(product);
   settings.devices = 2;
-  settings.memory = 16 * kMiB;  // decides the size of the stores alone
+  settings.memory = 16 * kMiB;  // decides the size of the backing files alone
   settings.backing = Backing::kSmall;
   settings.host_budget = kRigBudget;
   return settings;
 }
 
-// For storages alone: no process attaches to their stores.
-inline const Ledger& rig_ledger() {
+// For extent allocators alone: no process attaches to their backing files.
+inline const Server& rig_server() {
   static LocalCapacity capacity(1, kRigNormalMemory, kRigHugeMemory);
-  return capacity.ledger();
+  return capacity.server();
 }
 
 struct MemoryRig {
   explicit MemoryRig(const Settings& wanted = rig_settings())
       : settings(wanted),
         capacity(settings.devices, kRigNormalMemory, kRigHugeMemory),
-        storages(settings, capacity.ledger()),
-        physical(settings, capacity, storages),
-        space(settings, physical, storages),
-        device_memory(settings, capacity, storages, physical, space),
-        host_memory(settings, storages, space, device_memory),
-        transfer(settings, space, storages) {}
+        pools(settings, capacity.server()),
+        physical(settings, capacity, pools),
+        space(settings, physical, pools),
+        device_memory(settings, capacity, pools, physical, space),
+        host_memory(settings, pools, space, device_memory),
+        transfer(settings, space, pools) {}
   // The runtime never ends, so nothing else gives the addresses back that a test leaves reserved.
   ~MemoryRig() {
     for (const VirtualRange range : reserved) {
-      if (space.is_reserved(range.base)) (void)platform::vacate(range);
+      if (space.reservations().contains(range.base)) (void)platform::vacate(range);
     }
-    for (const VirtualRange arena : device_memory.addresses().ranges()) {
-      (void)platform::vacate(arena);
-    }
+    device_memory.addresses().for_each_range(
+        [](VirtualRange arena) { (void)platform::vacate(arena); });
   }
   MemoryRig(const MemoryRig&) = delete;
   MemoryRig& operator=(const MemoryRig&) = delete;
@@ -73,13 +72,15 @@ struct MemoryRig {
     return value_of(physical.create({size, BlockAttribute::kHuge, location}));
   }
   VirtualAddress reserve(uint64_t size) {
-    const VirtualAddress base = value_of(space.reserve(size, ReservedPages::kHuge, std::nullopt));
+    const VirtualAddress base =
+        value_of(space.reservations().reserve(size, ReservedPages::kHuge, std::nullopt));
     reserved.push_back({base, size});
     return base;
   }
   Result<void> map(VirtualAddress base, uint64_t size, BlockHandle handle,
                    InitialAccess access = InitialAccess::kOwner) {
-    return space.map({.range = {base, size}, .offset = 0, .handle = handle, .access = access});
+    return space.mapper().map(
+        {.range = {base, size}, .offset = 0, .handle = handle, .access = access});
   }
   // A block that lives as long as its mapping.
   void map_fresh(VirtualAddress base, uint64_t size = kGranule, Location location = kDevice0) {
@@ -103,17 +104,16 @@ struct MemoryRig {
     return figures.total - figures.free;
   }
   // Host memory behind blocks and behind what is cached of freed ones.
-  uint64_t host_bytes() const { return storages.budget().taken(); }
+  uint64_t host_bytes() const { return pools.budget().taken(); }
   // The same without the cached part. What ended while it was in use counts until it is drained.
   uint64_t host_bytes_in_use() {
-    for (const Location location : {kDevice0, kDevice1, kHostLocation})
-      storages.of(location).trim();
+    for (const Location location : {kDevice0, kDevice1, kHostLocation}) pools.of(location).trim();
     return host_bytes();
   }
 
   const Settings settings;
   LocalCapacity capacity;
-  StorageSet storages;
+  BackingPools pools;
   PhysicalMemory physical;
   AddressSpace space;
   DeviceMemory device_memory;

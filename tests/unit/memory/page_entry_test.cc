@@ -18,7 +18,7 @@ TEST(PageEntry, FieldsComeBackAsTheyWere) {
         for (const bool access : {false, true}) {
           const PageEntry entry = PageEntry::make(host, mapping, owner, access);
           EXPECT_TRUE(entry.present());
-          EXPECT_FALSE(entry.warm());
+          EXPECT_FALSE(entry.commit());
           EXPECT_EQ(entry.host(), host);
           EXPECT_EQ(entry.mapping(), mapping);
           EXPECT_EQ(entry.owner(), owner);
@@ -39,7 +39,7 @@ TEST(PageEntry, FieldsDoNotOverlap) {
       PageEntry::make(0, kMaxMapping, 0, false).word() & ~present,
       PageEntry::make(0, 0, PageEntry::kHostOwner, false).word() & ~present,
       PageEntry().with_owner_access().word(),
-      PageEntry().with_warm().word(),
+      PageEntry().with_committed().word(),
   };
   uint64_t seen = 0;
   for (const uint64_t field : fields) {
@@ -54,15 +54,15 @@ TEST(PageEntry, EmptyEntryIsNotPresent) {
   EXPECT_EQ(PageEntry().word(), 0u);
 }
 
-TEST(PageEntry, WarmAndAccessAreAddedWithoutChangingTheRest) {
+TEST(PageEntry, CommittedAndAccessAreAddedWithoutChangingTheRest) {
   const PageEntry entry = PageEntry::make(42 * kGranule, 7, 3, false);
-  const PageEntry changed = entry.with_warm().with_owner_access();
-  EXPECT_TRUE(changed.warm());
+  const PageEntry changed = entry.with_committed().with_owner_access();
+  EXPECT_TRUE(changed.commit());
   EXPECT_TRUE(changed.owner_access());
   EXPECT_EQ(changed.host(), entry.host());
   EXPECT_EQ(changed.mapping(), entry.mapping());
   EXPECT_EQ(changed.owner(), entry.owner());
-  EXPECT_EQ(changed.with_warm(), changed);
+  EXPECT_EQ(changed.with_committed(), changed);
 }
 
 TEST(PageEntry, AdvancedEntryIsAnotherGranuleOfTheSameMapping) {

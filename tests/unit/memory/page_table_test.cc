@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <random>
@@ -18,12 +19,12 @@ constexpr VirtualAddress kHost = 100 * kTiB;
 
 const auto never = [] { return false; };
 const auto all_cold = [](uint64_t) { return false; };
-const auto all_warm = [](uint64_t) { return true; };
+const auto all_committed = [](uint64_t) { return true; };
 
-template <typename IsWarm>
-void enter(PageTable& table, VirtualRange range, PageEntry first, IsWarm is_warm) {
+template <typename IsCommitted>
+void enter(PageTable& table, VirtualRange range, PageEntry first, IsCommitted is_committed) {
   table.prepare(range);
-  table.set(range, first, is_warm);
+  table.set(range, first, is_committed);
 }
 void enter(PageTable& table, VirtualRange range, PageEntry first) {
   enter(table, range, first, all_cold);
@@ -97,6 +98,21 @@ TEST(PageTable, WholeGibibytesBehaveAsTheirGranules) {
   EXPECT_EQ(table.look_up(kBase + 511 * kGranule), entry_of(7).advanced(511));
 }
 
+TEST(PageTable, WhatEndedLeavesAMark) {
+  PageTable table;
+  const VirtualRange whole{kBase, kGiB};
+  EXPECT_FALSE(table.look_up(kBase).has_ended());
+  enter(table, whole, entry_of(1));
+  table.clear(whole);
+  EXPECT_TRUE(table.look_up(kBase + 5 * kGranule + 1).has_ended());
+  // Smaller ranges afterwards leave the marks around them.
+  enter(table, {kBase + kGranule, kGranule}, entry_of(2));
+  EXPECT_FALSE(table.look_up(kBase + kGranule).has_ended());
+  EXPECT_TRUE(table.look_up(kBase + 2 * kGranule).has_ended());
+  EXPECT_FALSE(table.look_up(kBase + kGiB).has_ended());
+  EXPECT_TRUE(table.is_empty({kBase + 2 * kGranule, kGranule}));
+}
+
 TEST(PageTable, LastGibibyteOfAllCanBeUsed) {
   PageTable table;
   const VirtualRange last{PageTable::kEnd - kGranule, kGranule};
@@ -114,83 +130,83 @@ TEST(PageTable, IsEmptySeesASingleGranule) {
   EXPECT_TRUE(table.is_empty({kBase + kGiB + kGranule, kGiB}));
 }
 
-TEST(PageTable, WarmGranulesAreEnteredAsSuch) {
+TEST(PageTable, CommittedGranulesAreEnteredAsSuch) {
   PageTable table;
   enter(table, {kBase, 4 * kGranule}, entry_of(1), [](uint64_t n) { return n % 2 == 1; });
-  EXPECT_FALSE(table.look_up(kBase).warm());
-  EXPECT_TRUE(table.look_up(kBase + kGranule).warm());
-  EXPECT_FALSE(table.look_up(kBase + 2 * kGranule).warm());
-  EXPECT_TRUE(table.look_up(kBase + 3 * kGranule).warm());
+  EXPECT_FALSE(table.look_up(kBase).commit());
+  EXPECT_TRUE(table.look_up(kBase + kGranule).commit());
+  EXPECT_FALSE(table.look_up(kBase + 2 * kGranule).commit());
+  EXPECT_TRUE(table.look_up(kBase + 3 * kGranule).commit());
 }
 
-TEST(PageTable, WholeGibibyteIsWarmOnlyIfAllOfItIs) {
+TEST(PageTable, WholeGibibyteIsCommittedOnlyIfAllOfItIs) {
   PageTable table;
-  enter(table, {kBase, kGiB}, entry_of(1), all_warm);
-  EXPECT_TRUE(table.look_up(kBase + kGranule).warm());
+  enter(table, {kBase, kGiB}, entry_of(1), all_committed);
+  EXPECT_TRUE(table.look_up(kBase + kGranule).commit());
   enter(table, {kBase + kGiB, kGiB}, entry_of(2), [](uint64_t n) { return n != 511; });
-  EXPECT_FALSE(table.look_up(kBase + kGiB).warm());
-  EXPECT_FALSE(table.look_up(kBase + 2 * kGiB - 1).warm());
+  EXPECT_FALSE(table.look_up(kBase + kGiB).commit());
+  EXPECT_FALSE(table.look_up(kBase + 2 * kGiB - 1).commit());
 }
 
-TEST(PageTable, NoteWarmMarksOneGranule) {
+TEST(PageTable, NoteCommittedMarksOneGranule) {
   PageTable table;
   enter(table, {kBase, 2 * kGranule}, entry_of(1));
-  table.note_warm(kBase + kGranule + 77, table.look_up(kBase + kGranule), never);
-  EXPECT_FALSE(table.look_up(kBase).warm());
-  EXPECT_EQ(table.look_up(kBase + kGranule), entry_of(1).advanced(1).with_warm());
+  table.note_committed(kBase + kGranule + 77, table.look_up(kBase + kGranule), never);
+  EXPECT_FALSE(table.look_up(kBase).commit());
+  EXPECT_EQ(table.look_up(kBase + kGranule), entry_of(1).advanced(1).with_committed());
 }
 
-TEST(PageTable, NoteWarmOfAnEntryThatIsGoneDoesNothing) {
+TEST(PageTable, NoteCommittedOfAnEntryThatIsGoneDoesNothing) {
   PageTable table;
   enter(table, {kBase, kGranule}, entry_of(1));
   const PageEntry seen = table.look_up(kBase);
   table.clear({kBase, kGranule});
-  table.note_warm(kBase, seen, never);
+  table.note_committed(kBase, seen, never);
   EXPECT_FALSE(table.look_up(kBase).present());
   enter(table, {kBase, kGranule}, entry_of(2));
-  table.note_warm(kBase, seen, never);
+  table.note_committed(kBase, seen, never);
   EXPECT_EQ(table.look_up(kBase), entry_of(2));
   // Where there never was anything.
-  table.note_warm(kBase + 10 * kGiB, seen, never);
+  table.note_committed(kBase + 10 * kGiB, seen, never);
   EXPECT_FALSE(table.look_up(kBase + 10 * kGiB).present());
 }
 
-TEST(PageTable, NoteWarmMarksAWholeGibibyteOnlyIfAllOfItIsWarm) {
+TEST(PageTable, NoteCommittedMarksAWholeGibibyteOnlyIfAllOfItIsCommitted) {
   PageTable table;
   enter(table, {kBase, kGiB}, entry_of(1));
   const VirtualAddress address = kBase + 3 * kGranule;
   const PageEntry seen = table.look_up(address);
-  table.note_warm(address, seen, never);
-  EXPECT_FALSE(table.look_up(address).warm());
-  EXPECT_FALSE(table.look_up(kBase).warm());
-  table.note_warm(address, seen, [] { return true; });
-  EXPECT_EQ(table.look_up(address), seen.with_warm());
-  EXPECT_TRUE(table.look_up(kBase).warm());
-  EXPECT_TRUE(table.look_up(kBase + kGiB - 1).warm());
+  table.note_committed(address, seen, never);
+  EXPECT_FALSE(table.look_up(address).commit());
+  EXPECT_FALSE(table.look_up(kBase).commit());
+  table.note_committed(address, seen, [] { return true; });
+  EXPECT_EQ(table.look_up(address), seen.with_committed());
+  EXPECT_TRUE(table.look_up(kBase).commit());
+  EXPECT_TRUE(table.look_up(kBase + kGiB - 1).commit());
 }
 
-TEST(PageTable, NoteWarmOfAWholeGibibyteThatIsGoneDoesNothing) {
+TEST(PageTable, NoteCommittedOfAWholeGibibyteThatIsGoneDoesNothing) {
   PageTable table;
   enter(table, {kBase, kGiB}, entry_of(1));
   const PageEntry seen = table.look_up(kBase + kGranule);
   table.clear({kBase, kGiB});
   enter(table, {kBase, kGiB}, entry_of(2));
-  table.note_warm(kBase + kGranule, seen, [] { return true; });
+  table.note_committed(kBase + kGranule, seen, [] { return true; });
   EXPECT_EQ(table.look_up(kBase), entry_of(2));
 }
 
-TEST(PageTable, GrantedAccessReachesTheRangeAndKeepsItWarm) {
+TEST(PageTable, GrantedAccessReachesTheRangeAndKeepsItCommitted) {
   PageTable table;
   const PageEntry closed = PageEntry::make(kHost, 1, 0, false);
   enter(table, {kBase, kGiB}, closed);
-  enter(table, {kBase + kGiB, 2 * kGranule}, closed, all_warm);
+  enter(table, {kBase + kGiB, 2 * kGranule}, closed, all_committed);
   enter(table, {kBase + kGiB + 2 * kGranule, kGranule}, closed);
   table.grant_owner_access({kBase, kGiB});
   table.grant_owner_access({kBase + kGiB, 2 * kGranule});
   EXPECT_TRUE(table.look_up(kBase + kGranule).owner_access());
   EXPECT_TRUE(table.look_up(kBase + kGiB).owner_access());
   EXPECT_TRUE(table.look_up(kBase + kGiB + kGranule).owner_access());
-  EXPECT_TRUE(table.look_up(kBase + kGiB).warm());
+  EXPECT_TRUE(table.look_up(kBase + kGiB).commit());
   EXPECT_FALSE(table.look_up(kBase + kGiB + 2 * kGranule).owner_access());
 }
 
@@ -203,7 +219,8 @@ TEST(PageTable, AgreesWithASimpleModel) {
   constexpr uint64_t kGranules = 4 * kGiB / kGranule;
 
   const auto model_is_empty = [&](VirtualRange range) {
-    const auto next = model.lower_bound(range.base);
+    const auto next = std::find_if(model.lower_bound(range.base), model.end(),
+                                   [](const auto& each) { return each.second.present(); });
     return next == model.end() || next->first >= range.end();
   };
   for (uint32_t step = 0; step < 400; ++step) {
@@ -212,7 +229,10 @@ TEST(PageTable, AgreesWithASimpleModel) {
       const VirtualRange range = ranges[victim];
       ranges.erase(ranges.begin() + static_cast<std::ptrdiff_t>(victim));
       table.clear(range);
-      model.erase(model.lower_bound(range.base), model.lower_bound(range.end()));
+      for (auto each = model.lower_bound(range.base); each != model.lower_bound(range.end());
+           ++each) {
+        each->second = PageEntry::ended();
+      }
     } else {
       const bool whole = random() % 4 == 0;
       const uint64_t first = whole ? random() % 4 * (kGiB / kGranule) : random() % kGranules;
@@ -223,7 +243,7 @@ TEST(PageTable, AgreesWithASimpleModel) {
       const PageEntry entry = entry_of(step, kHost + step * 8 * kGiB);
       enter(table, range, entry);
       for (uint64_t n = 0; n < count; ++n) {
-        model.emplace_hint(model.end(), range.base + n * kGranule, entry.advanced(n));
+        model[range.base + n * kGranule] = entry.advanced(n);
       }
       ranges.push_back(range);
     }

@@ -23,8 +23,8 @@ class PhysicalMemoryTest : public testing::Test {
   Result<BlockHandle> create(const BlockRequest& request) { return rig_.physical.create(request); }
   // The block of a handle, as long as the caller keeps it alive.
   Block& block_of(BlockHandle handle) {
-    Block* const block = value_of(rig_.physical.add_mapping(handle));
-    rig_.physical.drop_mapping(*block);
+    Block* const block = value_of(rig_.physical.add_internal_ref(handle));
+    rig_.physical.drop_internal_ref(*block);
     return *block;
   }
 
@@ -83,9 +83,9 @@ TEST_F(PhysicalMemoryTest, NewBlocksAreColdUnlessCommitIsEager) {
 TEST_F(PhysicalMemoryTest, FreedHandleIsRefusedByEveryCall) {
   const BlockHandle handle = rig_.create();
   EXPECT_TRUE(is_ok(rig_.physical.free(handle)));
-  EXPECT_TRUE(fails_with(rig_.physical.free(handle), ErrorCode::kRefused));
-  EXPECT_TRUE(fails_with(rig_.physical.properties(handle), ErrorCode::kRefused));
-  EXPECT_TRUE(fails_with(rig_.physical.add_mapping(handle), ErrorCode::kRefused));
+  EXPECT_TRUE(fails_with(rig_.physical.free(handle), ErrorCode::kInvalidParam));
+  EXPECT_TRUE(fails_with(rig_.physical.properties(handle), ErrorCode::kInvalidParam));
+  EXPECT_TRUE(fails_with(rig_.physical.add_internal_ref(handle), ErrorCode::kInvalidParam));
   EXPECT_EQ(rig_.charged(), 0u);
 }
 
@@ -114,32 +114,33 @@ TEST_F(PhysicalMemoryTest, InventedHandlesAreRefused) {
         HandleParts{HandleTag::kBlock, parts.generation + 1, parts.index}.pack(),
         HandleParts{HandleTag::kBlock, 0, parts.index + 1}.pack(),
         HandleParts{HandleTag::kBlock, 0, UINT32_MAX}.pack()}) {
-    EXPECT_TRUE(fails_with(rig_.physical.free(invented), ErrorCode::kRefused)) << invented;
-    EXPECT_TRUE(fails_with(rig_.physical.properties(invented), ErrorCode::kRefused)) << invented;
+    EXPECT_TRUE(fails_with(rig_.physical.free(invented), ErrorCode::kInvalidParam)) << invented;
+    EXPECT_TRUE(fails_with(rig_.physical.properties(invented), ErrorCode::kInvalidParam))
+        << invented;
   }
   EXPECT_TRUE(is_ok(rig_.physical.properties(handle)));
 }
 
 TEST_F(PhysicalMemoryTest, MappedBlockOutlivesItsHandle) {
   const BlockHandle handle = rig_.create();
-  Block* const block = value_of(rig_.physical.add_mapping(handle));
+  Block* const block = value_of(rig_.physical.add_internal_ref(handle));
   EXPECT_TRUE(is_ok(rig_.physical.free(handle)));
   EXPECT_EQ(rig_.charged(), kGranule);
-  EXPECT_TRUE(fails_with(rig_.physical.free(handle), ErrorCode::kRefused));
+  EXPECT_TRUE(fails_with(rig_.physical.free(handle), ErrorCode::kInvalidParam));
   // Nobody owns it any more, so nobody may map it by its handle.
-  EXPECT_TRUE(fails_with(rig_.physical.add_mapping(handle), ErrorCode::kRefused));
-  EXPECT_TRUE(is_ok(rig_.physical.add_mapping_of_mapped(*block)));
-  rig_.physical.drop_mapping(*block);
+  EXPECT_TRUE(fails_with(rig_.physical.add_internal_ref(handle), ErrorCode::kInvalidParam));
+  EXPECT_TRUE(is_ok(rig_.physical.add_internal_ref_to_mapped(*block)));
+  rig_.physical.drop_internal_ref(*block);
   EXPECT_EQ(rig_.charged(), kGranule);
-  rig_.physical.drop_mapping(*block);
+  rig_.physical.drop_internal_ref(*block);
   EXPECT_EQ(rig_.charged(), 0u);
 }
 
 TEST_F(PhysicalMemoryTest, RetainedHandleIsTheSameNumberAndNeedsItsOwnFree) {
   const BlockHandle handle = rig_.create();
-  Block* const block = value_of(rig_.physical.add_mapping(handle));
+  Block* const block = value_of(rig_.physical.add_internal_ref(handle));
   EXPECT_EQ(value_of(rig_.physical.retain(*block)), handle);
-  rig_.physical.drop_mapping(*block);
+  rig_.physical.drop_internal_ref(*block);
   EXPECT_TRUE(is_ok(rig_.physical.free(handle)));
   EXPECT_TRUE(is_ok(rig_.physical.properties(handle)));
   EXPECT_TRUE(is_ok(rig_.physical.free(handle)));
@@ -149,33 +150,34 @@ TEST_F(PhysicalMemoryTest, RetainedHandleIsTheSameNumberAndNeedsItsOwnFree) {
 
 TEST_F(PhysicalMemoryTest, RetainGivesAHandleToABlockThatIsOnlyMapped) {
   const BlockHandle handle = rig_.create();
-  Block* const block = value_of(rig_.physical.add_mapping(handle));
+  Block* const block = value_of(rig_.physical.add_internal_ref(handle));
   ASSERT_TRUE(is_ok(rig_.physical.free(handle)));
   EXPECT_EQ(value_of(rig_.physical.retain(*block)), handle);
-  EXPECT_TRUE(is_ok(rig_.physical.add_mapping(handle)));
+  EXPECT_TRUE(is_ok(rig_.physical.add_internal_ref(handle)));
 }
 
 TEST_F(PhysicalMemoryTest, HeldStorageKeepsTheBytesWhileTheCapacityIsFreeAtOnce) {
   const BlockHandle handle = rig_.create();
   Block& block = block_of(handle);
   const uint64_t offset = block.extent.offset;
-  rig_.physical.hold_storage(block);
+  rig_.physical.hold_extent(block);
   ASSERT_TRUE(is_ok(rig_.physical.free(handle)));
   EXPECT_EQ(rig_.charged(), 0u);
   // The next block of that size would get the extent if it were free.
   const BlockHandle second = rig_.create();
   EXPECT_NE(block_of(second).extent.offset, offset);
   EXPECT_NE(&block_of(second), &block);
-  rig_.physical.drop_storage(block);
+  rig_.physical.drop_extent(block);
   EXPECT_EQ(block_of(rig_.create()).extent.offset, offset);
 }
 
 TEST_F(PhysicalMemoryTest, SizeThatIsNoMultipleIsRefusedOrRoundedUp) {
   for (const uint64_t size : {uint64_t{1}, kGranule - 1, kGranule + kNormalPage}) {
-    EXPECT_TRUE(fails_with(create({size, BlockAttribute::kHuge, kDevice0}), ErrorCode::kRefused));
+    EXPECT_TRUE(
+        fails_with(create({size, BlockAttribute::kHuge, kDevice0}), ErrorCode::kInvalidParam));
   }
-  EXPECT_TRUE(
-      fails_with(create({kGiB + kGranule, BlockAttribute::kGiant, kDevice0}), ErrorCode::kRefused));
+  EXPECT_TRUE(fails_with(create({kGiB + kGranule, BlockAttribute::kGiant, kDevice0}),
+                         ErrorCode::kInvalidParam));
   EXPECT_EQ(rig_.charged(), 0u);
 
   Settings settings = rig_settings();
@@ -199,7 +201,7 @@ TEST_F(PhysicalMemoryTest, BlockBeyondTheCapacityTakesNothing) {
 TEST_F(PhysicalMemoryTest, FailedStoreOrCommitTakesNothing) {
   Settings settings = rig_settings();
   settings.commit = Commit::kEager;
-  settings.memory = 0;  // stores of exactly the size that is needed
+  settings.memory = 0;  // backing files of exactly the size that is needed
   MemoryRig rig(settings);
   const BlockRequest request{kGranule, BlockAttribute::kHuge, kDevice0};
   {
@@ -228,7 +230,7 @@ TEST_F(PhysicalMemoryTest, PlaceOfABlockThatGotNoMemoryIsUsedAgain) {
   ASSERT_TRUE(is_ok(rig.physical.free(large)));
   const PlannedFault fault(SystemCall::kCreateFile, 1, EMFILE);
   EXPECT_TRUE(is_ok(rig.physical.create(small)));
-  EXPECT_FALSE(fault.happened()) << "a new store was made although there is a free place";
+  EXPECT_FALSE(fault.happened()) << "a new backing was made although there is a free place";
 }
 
 TEST_F(PhysicalMemoryTest, AttributesThatTheProductLacksAreNotSupported) {
@@ -254,7 +256,7 @@ TEST_F(PhysicalMemoryTest, LocationsThatDoNotExistAreRefused) {
                          ErrorCode::kNotSupported));
   EXPECT_TRUE(
       fails_with(create({kGranule, BlockAttribute::kHuge, {LocationKind::kHostNuma, 100'000}}),
-                 ErrorCode::kRefused));
+                 ErrorCode::kInvalidParam));
 }
 
 TEST_F(PhysicalMemoryTest, GranularityIsTwoMebibytesOrAWholeGiantPage) {
@@ -279,13 +281,13 @@ TEST_F(PhysicalMemoryTest, ThreadsThatCreateAndFreeLeaveNothingCharged) {
   run_on_threads(4, [&](int index) {
     for (int round = 0; round < 100; ++round) {
       const BlockHandle handle = rig_.create((1 + static_cast<uint64_t>(round) % 3) * kGranule);
-      Block* const block = value_of(rig_.physical.add_mapping(handle));
+      Block* const block = value_of(rig_.physical.add_internal_ref(handle));
       // Either reference may be the last one.
       if (index % 2 == 0) {
         EXPECT_TRUE(is_ok(rig_.physical.free(handle)));
-        rig_.physical.drop_mapping(*block);
+        rig_.physical.drop_internal_ref(*block);
       } else {
-        rig_.physical.drop_mapping(*block);
+        rig_.physical.drop_internal_ref(*block);
         EXPECT_TRUE(is_ok(rig_.physical.free(handle)));
       }
     }
@@ -295,16 +297,17 @@ TEST_F(PhysicalMemoryTest, ThreadsThatCreateAndFreeLeaveNothingCharged) {
 
 // Counts that would take very long to reach are put there by hand.
 TEST_F(PhysicalMemoryTest, CountsThatAreFullRefuseAndStayAsTheyAre) {
-  constexpr uint32_t kMaxMappings = (1U << BlockState::kMappingBits) - 1;
+  constexpr uint32_t kMaxInternalRefs = (1U << BlockState::kInternalRefBits) - 1;
   constexpr uint32_t kMaxHandles = (1U << BlockState::kHandleBits) - 1;
   const BlockHandle handle = rig_.create();
   Block& block = block_of(handle);
   const uint64_t before = block.state.load();
   const uint64_t full =
-      BlockState{HandleParts::split(handle).generation, kMaxHandles, kMaxMappings}.pack();
+      BlockState{HandleParts::split(handle).generation, kMaxHandles, kMaxInternalRefs}.pack();
   block.state.store(full);
-  EXPECT_TRUE(fails_with(rig_.physical.add_mapping(handle), ErrorCode::kOutOfResources));
-  EXPECT_TRUE(fails_with(rig_.physical.add_mapping_of_mapped(block), ErrorCode::kOutOfResources));
+  EXPECT_TRUE(fails_with(rig_.physical.add_internal_ref(handle), ErrorCode::kOutOfResources));
+  EXPECT_TRUE(
+      fails_with(rig_.physical.add_internal_ref_to_mapped(block), ErrorCode::kOutOfResources));
   EXPECT_TRUE(fails_with(rig_.physical.properties(handle), ErrorCode::kOutOfResources));
   EXPECT_TRUE(fails_with(rig_.physical.retain(block), ErrorCode::kOutOfResources));
   EXPECT_EQ(block.state.load(), full);
@@ -327,16 +330,16 @@ TEST_F(PhysicalMemoryTest, SlotWhoseGenerationsAreUsedUpIsNotUsedAgain) {
 TEST(BlockState, PartsComeBackAsTheyWereAndDoNotOverlap) {
   const BlockState largest{(1U << BlockState::kGenerationBits) - 1,
                            (1U << BlockState::kHandleBits) - 1,
-                           (1U << BlockState::kMappingBits) - 1};
+                           (1U << BlockState::kInternalRefBits) - 1};
   EXPECT_EQ(largest.pack(), UINT64_MAX);
   for (const BlockState state :
        {BlockState{}, BlockState{largest.generation, 0, 0}, BlockState{0, largest.handles, 0},
-        BlockState{0, 0, largest.mappings}, BlockState{5, 6, 7}}) {
+        BlockState{0, 0, largest.internal_refs}, BlockState{5, 6, 7}}) {
     const BlockState again = BlockState::unpack(state.pack());
     EXPECT_EQ(again.generation, state.generation);
     EXPECT_EQ(again.handles, state.handles);
-    EXPECT_EQ(again.mappings, state.mappings);
-    EXPECT_EQ(again.alive(), state.handles != 0 || state.mappings != 0);
+    EXPECT_EQ(again.internal_refs, state.internal_refs);
+    EXPECT_EQ(again.alive(), state.handles != 0 || state.internal_refs != 0);
   }
 }
 

@@ -27,8 +27,8 @@ class PinnedMemoryTest : public testing::Test {
   uint64_t present() const { return pinned_.figures().locked + pinned_.figures().unlocked; }
 
   Settings settings_ = rig_settings();
-  StorageSet storages_{settings_, rig_ledger()};
-  PinnedMemory pinned_{settings_, storages_};
+  BackingPools pools_{settings_, rig_server()};
+  PinnedMemory pinned_{settings_, pools_};
 };
 
 TEST_F(PinnedMemoryTest, BlocksAreReadableAndWritableToTheLastByte) {
@@ -78,10 +78,10 @@ TEST_F(PinnedMemoryTest, TrimGivesWhatIsCachedBack) {
   pinned_.trim();
   EXPECT_EQ(present(), 4 * kMiB);
   EXPECT_EQ(pinned_.figures().cached, 0u);
-  EXPECT_EQ(storages_.budget().taken(), 4 * kMiB);
+  EXPECT_EQ(pools_.budget().taken(), 4 * kMiB);
   EXPECT_TRUE(pinned_.free(kept));
   pinned_.trim();
-  EXPECT_EQ(storages_.budget().taken(), 0u);
+  EXPECT_EQ(pools_.budget().taken(), 0u);
   EXPECT_EQ(present(), 0u);
 }
 
@@ -92,28 +92,28 @@ TEST_F(PinnedMemoryTest, BudgetIsKeptAndCachedMemoryGivesWay) {
   }
   EXPECT_TRUE(pinned_.free(all));
   const VirtualAddress other = allocate(kRigBudget / 2);
-  EXPECT_LE(storages_.budget().taken(), kRigBudget);
+  EXPECT_LE(pools_.budget().taken(), kRigBudget);
   EXPECT_TRUE(pinned_.free(other));
 }
 
 TEST_F(PinnedMemoryTest, NumberOfCachedChunksIsBounded) {
   settings_.host_lock = HostLock::kBestEffort;
-  StorageSet storages{[] {
-                        Settings settings = rig_settings();
-                        settings.host_budget = kGiB;
-                        return settings;
-                      }(),
-                      rig_ledger()};
-  PinnedMemory pinned(settings_, storages);
+  BackingPools pools{[] {
+                       Settings settings = rig_settings();
+                       settings.host_budget = kGiB;
+                       return settings;
+                     }(),
+                     rig_server()};
+  PinnedMemory pinned(settings_, pools);
   std::vector<VirtualAddress> blocks;
   for (int i = 0; i < 70; ++i) {
     blocks.push_back(value_of(pinned.allocate(2 * kMiB, DeviceAddress::kOwn)));
   }
   for (const VirtualAddress block : blocks) EXPECT_TRUE(pinned.free(block));
   EXPECT_EQ(pinned.figures().cached, 64 * 2 * kMiB);
-  EXPECT_EQ(storages.budget().taken(), 64 * 2 * kMiB);
+  EXPECT_EQ(pools.budget().taken(), 64 * 2 * kMiB);
   pinned.trim();
-  EXPECT_EQ(storages.budget().taken(), 0u);
+  EXPECT_EQ(pools.budget().taken(), 0u);
 }
 
 TEST_F(PinnedMemoryTest, LockThatFailsOnceIsTriedAgain) {
@@ -135,7 +135,7 @@ TEST_F(PinnedMemoryTest, FailureToMapOrToGetPagesTakesNothing) {
         }
       }
       pinned_.trim();
-      EXPECT_EQ(storages_.budget().taken(), 0u);
+      EXPECT_EQ(pools_.budget().taken(), 0u);
       EXPECT_EQ(present(), 0u);
     }
   }

@@ -36,7 +36,7 @@ class RegisteredMemoryTest : public testing::Test {
       : own_(value_of(platform::map_host_memory(kGranule, platform::HostPages::kSmall))) {}
   ~RegisteredMemoryTest() override {
     platform::unmap_host_memory(own_);
-    for (const VirtualRange range : arena_.ranges()) (void)platform::vacate(range);
+    arena_.for_each_range([](VirtualRange range) { (void)platform::vacate(range); });
   }
   VirtualAddress page(uint64_t number) const { return own_.base + number * kNormalPage; }
   Result<VirtualAddress> lock(VirtualAddress base, uint64_t size) {
@@ -52,8 +52,8 @@ class RegisteredMemoryTest : public testing::Test {
   Settings settings_ = rig_settings();
   ReservationIndex reservations_;
   AddressArena arena_{reservations_};
-  StorageSet storages_{settings_, rig_ledger()};
-  PinnedMemory pinned_{settings_, storages_};
+  BackingPools pools_{settings_, rig_server()};
+  PinnedMemory pinned_{settings_, pools_};
   RegisteredMemory registered_{settings_, arena_, pinned_};
 };
 
@@ -89,10 +89,10 @@ TEST_F(RegisteredMemoryTest, DeviceAddressIsOnlyThatOfTheStartOfMappedMemory) {
       value_of(registered_.add({.range = {page(0), 3 * kGranule}, .mapped = true}));
   EXPECT_TRUE(is_aligned(device, kGranule));
   EXPECT_EQ(value_of(registered_.device_address(page(0))), device);
-  EXPECT_TRUE(fails_with(registered_.device_address(page(1)), ErrorCode::kRefused));
+  EXPECT_TRUE(fails_with(registered_.device_address(page(1)), ErrorCode::kInvalidParam));
   ASSERT_TRUE(is_ok(registered_.remove(page(0))));
   EXPECT_EQ(value_of(registered_.add({.range = {page(0), 100}})), 0u);
-  EXPECT_TRUE(fails_with(registered_.device_address(page(0)), ErrorCode::kRefused));
+  EXPECT_TRUE(fails_with(registered_.device_address(page(0)), ErrorCode::kInvalidParam));
   EXPECT_EQ(
       value_of(registered_.add({.range = {page(9), 100}, .mapped = true, .same_address = true})),
       page(9));

@@ -136,15 +136,15 @@ TEST_F(ReservationIndexTest, ExactRangeIsReservedOrNothing) {
         VirtualRange{range.base + kGranule, kGranule},
         VirtualRange{range.base - kGranule, 2 * kGranule}}) {
     EXPECT_TRUE(
-        fails_with(index_.add_at(overlapping, ReservedPages::kCommon), ErrorCode::kRefused));
+        fails_with(index_.add_at(overlapping, ReservedPages::kCommon), ErrorCode::kInvalidParam));
   }
 }
 
 TEST_F(ReservationIndexTest, ExactRangeInWhichHostMemoryLivesIsRefused) {
   const VirtualRange host = value_of(platform::occupy_anywhere(2 * kGranule, kGranule));
-  EXPECT_TRUE(fails_with(index_.add_at(host, ReservedPages::kCommon), ErrorCode::kRefused));
+  EXPECT_TRUE(fails_with(index_.add_at(host, ReservedPages::kCommon), ErrorCode::kInvalidParam));
   EXPECT_TRUE(fails_with(index_.add_at({host.base + kGranule, kGranule}, ReservedPages::kCommon),
-                         ErrorCode::kRefused));
+                         ErrorCode::kInvalidParam));
   platform::vacate(host);
 }
 
@@ -159,7 +159,7 @@ TEST_F(ReservationIndexTest, ExactRangeThatTheHostCannotMapIsReservedAllTheSame)
        {VirtualRange{far.end() - kGranule, kGranule},
         VirtualRange{far.base - kGiB, kGiB + kGranule}, VirtualRange{far.base, kGranule}}) {
     EXPECT_TRUE(
-        fails_with(index_.add_at(overlapping, ReservedPages::kCommon), ErrorCode::kRefused));
+        fails_with(index_.add_at(overlapping, ReservedPages::kCommon), ErrorCode::kInvalidParam));
   }
   EXPECT_TRUE(is_ok(index_.add_at({far.base - kGranule, kGranule}, ReservedPages::kCommon)));
   live_.emplace(far.base - kGranule, kGranule);
@@ -186,25 +186,42 @@ TEST_F(ReservationIndexTest, OnlyTheStartOfALiveReservationCanBeRemoved) {
   for (const VirtualAddress address :
        {VirtualAddress{0}, range.base - 1, range.base + 1, range.base + kGranule, range.end(),
         VirtualAddress{UINT64_MAX}}) {
-    EXPECT_TRUE(fails_with(index_.remove(address), ErrorCode::kRefused)) << std::hex << address;
+    EXPECT_TRUE(fails_with(index_.remove(address), ErrorCode::kInvalidParam))
+        << std::hex << address;
   }
   EXPECT_TRUE(is_found(range.base));
   remove(range.base);
-  EXPECT_TRUE(fails_with(index_.remove(range.base), ErrorCode::kRefused));
+  EXPECT_TRUE(fails_with(index_.remove(range.base), ErrorCode::kInvalidParam));
 }
 
 TEST_F(ReservationIndexTest, NeighbourhoodOfAReservationIsRemembered) {
   const VirtualRange range{kFarWindow.base + 10 * kTiB + kGiB, kTiB};
-  EXPECT_FALSE(index_.was_ever_near(range.base));
+  const AddressKinds& kinds = index_.kinds();
+  EXPECT_FALSE(kinds.was_device(range.base));
   ASSERT_TRUE(is_ok(index_.add_at(range, ReservedPages::kCommon)));
-  EXPECT_TRUE(index_.was_ever_near(range.base));
-  EXPECT_TRUE(index_.was_ever_near(range.end() - 1));
-  EXPECT_FALSE(index_.was_ever_near(range.base - kTiB));
-  EXPECT_FALSE(index_.was_ever_near(range.end() + kTiB));
+  EXPECT_TRUE(kinds.was_device(range.base));
+  EXPECT_TRUE(kinds.was_device(range.end() - 1));
+  EXPECT_FALSE(kinds.was_device(range.base - kTiB));
+  EXPECT_FALSE(kinds.was_device(range.end() + kTiB));
+  EXPECT_TRUE(index_.is_occupied(range.base));
   ASSERT_TRUE(is_ok(index_.remove(range.base)));
-  EXPECT_TRUE(index_.was_ever_near(range.base));
-  EXPECT_FALSE(index_.was_ever_near(PageTable::kEnd));
-  EXPECT_FALSE(index_.was_ever_near(UINT64_MAX));
+  EXPECT_TRUE(kinds.was_device(range.base));
+  EXPECT_FALSE(index_.is_occupied(range.base));
+  EXPECT_FALSE(kinds.was_device(PageTable::kEnd));
+  EXPECT_FALSE(kinds.was_device(UINT64_MAX));
+}
+
+TEST(AddressKinds, DeviceAddressesStayWhatTheyAre) {
+  AddressKinds kinds;
+  kinds.note_host(85 * kTiB + 7);
+  EXPECT_TRUE(kinds.is_host(85 * kTiB));
+  EXPECT_FALSE(kinds.is_host(86 * kTiB));
+  kinds.note_device({85 * kTiB + kGiB, kGiB});
+  EXPECT_FALSE(kinds.is_host(85 * kTiB));
+  kinds.note_host(85 * kTiB + 7);
+  EXPECT_TRUE(kinds.was_device(85 * kTiB));
+  kinds.note_host(UINT64_MAX);
+  EXPECT_FALSE(kinds.was_device(UINT64_MAX));
 }
 
 TEST_F(ReservationIndexTest, RandomReservationsNeverOverlap) {

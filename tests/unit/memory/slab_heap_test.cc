@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "memory/hazard_slots.h"
+#include "memory/hazard_pointers.h"
 #include "unit/expect_result.h"
 #include "unit/run_on_threads.h"
 
@@ -52,7 +52,7 @@ class FakeSource final : public SlabSource {
   }
 
  private:
-  Mutex mutex_{LockRank::kStorage};
+  Mutex mutex_{LockRank::kExtentAllocator};
   bool fails_ US_GUARDED_BY(mutex_) = false;
   VirtualAddress next_ US_GUARDED_BY(mutex_) = 100 * kGranule;
   std::map<VirtualAddress, Slab*> open_ US_GUARDED_BY(mutex_);

@@ -73,8 +73,15 @@ TEST(SlotRecord, LiveRecordsKeepSizeAndTag) {
       EXPECT_EQ(record.tag(), tag);
     }
   }
-  EXPECT_FALSE(SlotRecord::make_free(5).live());
-  EXPECT_EQ(SlotRecord::make_free(5).next_free(), 5u);
+  for (const SlotRecord free : {SlotRecord::make_fresh(5), SlotRecord::make_freed(5)}) {
+    EXPECT_FALSE(free.live());
+    EXPECT_EQ(free.next_free(), 5u);
+    EXPECT_EQ(free.with_next_free(7).next_free(), 7u);
+    EXPECT_EQ(free.with_next_free(7).was_freed(), free.was_freed());
+  }
+  EXPECT_FALSE(SlotRecord::make_fresh(SlotRecord::kNoSlot).was_freed());
+  EXPECT_TRUE(SlotRecord::make_freed(SlotRecord::kNoSlot).was_freed());
+  EXPECT_TRUE(SlotRecord::make_kept().was_freed());
 }
 
 }  // namespace

@@ -44,29 +44,29 @@ TEST_F(TransferTest, ColdMemoryReadsAsZerosAndStaysCold) {
   const std::vector<uint8_t> bytes = rig_.read(base + 3, 3 * kGranule);
   EXPECT_EQ(std::count(bytes.begin(), bytes.end(), 0), static_cast<int64_t>(bytes.size()));
   EXPECT_EQ(rig_.host_bytes(), 0u);
-  // Not even behind our back: a mere look through the window of the store would make pages.
+  // Not even behind our back: a mere look through the alias of the backing file would make pages.
   HazardPin pin;
   PageEntry entry;
-  const Mapping* const mapping = rig_.space.pin(base, pin, entry);
+  const Mapping* const mapping = rig_.space.translation().pin(base, pin, entry);
   ASSERT_NE(mapping, nullptr);
-  EXPECT_EQ(platform::bytes_behind(mapping->block->extent.store->file()), 0u);
+  EXPECT_EQ(platform::bytes_behind(mapping->block->extent.backing->file()), 0u);
 }
 
-TEST_F(TransferTest, PoisonedMemoryReadsAsPoisonColdAndWarm) {
+TEST_F(TransferTest, PoisonedMemoryReadsAsPoisonColdAndCommitted) {
   Settings settings = rig_settings();
   settings.poison = Poison::kOn;
   MemoryRig rig(settings);
   const VirtualAddress base = rig.reserve(2 * kGranule);
   rig.map_fresh(base, 2 * kGranule);
-  EXPECT_EQ(rig.byte_at(base), Store::kPoisonByte);
+  EXPECT_EQ(rig.byte_at(base), BackingFile::kPoisonByte);
   EXPECT_EQ(rig.host_bytes(), 0u);
   ASSERT_TRUE(is_ok(rig.transfer.set(base + 1, 7, 1, 0)));
-  EXPECT_EQ(rig.byte_at(base), Store::kPoisonByte);
+  EXPECT_EQ(rig.byte_at(base), BackingFile::kPoisonByte);
   EXPECT_EQ(rig.byte_at(base + 1), 7);
-  EXPECT_EQ(rig.byte_at(base + kGranule), Store::kPoisonByte);
+  EXPECT_EQ(rig.byte_at(base + kGranule), BackingFile::kPoisonByte);
 }
 
-TEST_F(TransferTest, WritesWarmTheGranulesTheyTouchAlone) {
+TEST_F(TransferTest, WritesCommitTheGranulesTheyTouchAlone) {
   const VirtualAddress base = rig_.reserve(4 * kGranule);
   rig_.map_fresh(base, 4 * kGranule);
   ASSERT_TRUE(is_ok(set(base + 2 * kGranule - 1, 0x61, 2)));
@@ -77,7 +77,7 @@ TEST_F(TransferTest, WritesWarmTheGranulesTheyTouchAlone) {
   EXPECT_EQ(rig_.byte_at(base + 2 * kGranule + 1), 0);
 }
 
-TEST_F(TransferTest, ReadsGoAcrossWarmAndColdGranules) {
+TEST_F(TransferTest, ReadsGoAcrossCommittedAndColdGranules) {
   const VirtualAddress base = rig_.reserve(5 * kGranule);
   rig_.map_fresh(base, 5 * kGranule);
   ASSERT_TRUE(is_ok(set(base + kGranule, 1, kGranule)));
@@ -125,37 +125,41 @@ TEST_F(TransferTest, CopyBetweenDeviceRangesWithDifferentBorders) {
 TEST_F(TransferTest, RangeThatGoesOnInAnotherReservationIsRefused) {
   // Two reservations side by side; the pools are filled first, so that the host takes no memory
   // between the look for a place and its use.
-  ASSERT_TRUE(is_ok(rig_.space.release(rig_.reserve(kGranule))));
+  ASSERT_TRUE(is_ok(rig_.space.reservations().release(rig_.reserve(kGranule))));
   const VirtualRange place = value_of(platform::occupy_anywhere(2 * kGiB, kGiB));
   platform::vacate(place);
-  const VirtualAddress first = value_of(rig_.space.reserve_uncached(kGiB, place.base));
-  const VirtualAddress second = value_of(rig_.space.reserve_uncached(kGiB, place.base + kGiB));
+  const VirtualAddress first =
+      value_of(rig_.space.reservations().reserve_uncached(kGiB, place.base));
+  const VirtualAddress second =
+      value_of(rig_.space.reservations().reserve_uncached(kGiB, place.base + kGiB));
   rig_.map_fresh(second - kGranule);
   rig_.map_fresh(second);
   ASSERT_TRUE(is_ok(set(second - kGranule, 1, kGranule)));
   ASSERT_TRUE(is_ok(set(second, 2, kGranule)));
 
   std::vector<uint8_t> bytes(16, 0xEE);
-  EXPECT_TRUE(fails_with(copy(to_address(bytes.data()), second - 8, 16), ErrorCode::kRefused));
-  EXPECT_TRUE(fails_with(copy(second - 8, to_address(bytes.data()), 16), ErrorCode::kRefused));
-  EXPECT_TRUE(fails_with(set(second - 8, 9, 16), ErrorCode::kRefused));
+  EXPECT_TRUE(fails_with(copy(to_address(bytes.data()), second - 8, 16), ErrorCode::kInvalidParam));
+  EXPECT_TRUE(fails_with(copy(second - 8, to_address(bytes.data()), 16), ErrorCode::kInvalidParam));
+  EXPECT_TRUE(fails_with(set(second - 8, 9, 16), ErrorCode::kInvalidParam));
   EXPECT_EQ(bytes, std::vector<uint8_t>(16, 0xEE));
   EXPECT_EQ(rig_.byte_at(second - 8), 1);
   EXPECT_EQ(rig_.byte_at(second), 2);
 
-  ASSERT_TRUE(is_ok(rig_.space.unmap(second - kGranule)));
-  ASSERT_TRUE(is_ok(rig_.space.unmap(second)));
-  ASSERT_TRUE(is_ok(rig_.space.release(first)));
-  ASSERT_TRUE(is_ok(rig_.space.release(second)));
+  ASSERT_TRUE(is_ok(rig_.space.mapper().unmap(second - kGranule)));
+  ASSERT_TRUE(is_ok(rig_.space.mapper().unmap(second)));
+  ASSERT_TRUE(is_ok(rig_.space.reservations().release(first)));
+  ASSERT_TRUE(is_ok(rig_.space.reservations().release(second)));
 }
 
 TEST_F(TransferTest, WholeRangeIsCheckedBeforeTheFirstByteMoves) {
   const VirtualAddress base = rig_.reserve(2 * kGranule);
   rig_.map_fresh(base);
   std::vector<uint8_t> bytes(kGranule + 1, 0x77);
-  EXPECT_TRUE(fails_with(copy(base, to_address(bytes.data()), kGranule + 1), ErrorCode::kRefused));
-  EXPECT_TRUE(fails_with(copy(to_address(bytes.data()), base, kGranule + 1), ErrorCode::kRefused));
-  EXPECT_TRUE(fails_with(set(base, 1, kGranule + 1), ErrorCode::kRefused));
+  EXPECT_TRUE(
+      fails_with(copy(base, to_address(bytes.data()), kGranule + 1), ErrorCode::kInvalidParam));
+  EXPECT_TRUE(
+      fails_with(copy(to_address(bytes.data()), base, kGranule + 1), ErrorCode::kInvalidParam));
+  EXPECT_TRUE(fails_with(set(base, 1, kGranule + 1), ErrorCode::kInvalidParam));
   EXPECT_EQ(rig_.host_bytes(), 0u);
   EXPECT_EQ(rig_.byte_at(base), 0);
   EXPECT_EQ(bytes, std::vector<uint8_t>(kGranule + 1, 0x77));
@@ -165,17 +169,17 @@ TEST_F(TransferTest, ReservedAndStaleAddressesAreRefused) {
   uint8_t byte = 0x77;
   const VirtualAddress base = rig_.reserve(kGranule);
   const auto expect_refused = [&](const char* why) {
-    EXPECT_TRUE(fails_with(copy(to_address(&byte), base, 1), ErrorCode::kRefused)) << why;
-    EXPECT_TRUE(fails_with(copy(base, to_address(&byte), 1), ErrorCode::kRefused)) << why;
-    EXPECT_TRUE(fails_with(set(base, 0, 1), ErrorCode::kRefused)) << why;
+    EXPECT_TRUE(fails_with(copy(to_address(&byte), base, 1), ErrorCode::kInvalidParam)) << why;
+    EXPECT_TRUE(fails_with(copy(base, to_address(&byte), 1), ErrorCode::kInvalidParam)) << why;
+    EXPECT_TRUE(fails_with(set(base, 0, 1), ErrorCode::kInvalidParam)) << why;
     EXPECT_EQ(byte, 0x77) << why;
   };
   expect_refused("never mapped");
   rig_.map_fresh(base);
   ASSERT_TRUE(is_ok(set(base, 1, 1)));
-  ASSERT_TRUE(is_ok(rig_.space.unmap(base)));
+  ASSERT_TRUE(is_ok(rig_.space.mapper().unmap(base)));
   expect_refused("unmapped");
-  ASSERT_TRUE(is_ok(rig_.space.release(base)));
+  ASSERT_TRUE(is_ok(rig_.space.reservations().release(base)));
   expect_refused("released");
 }
 
@@ -184,13 +188,15 @@ TEST_F(TransferTest, AddressesThatNoMemoryCanHaveAreRefused) {
   const VirtualAddress host = to_address(&byte);
   for (const VirtualAddress address :
        {VirtualAddress{1}, VirtualAddress{4096}, 200 * kTiB, VirtualAddress{1} << 60}) {
-    EXPECT_TRUE(fails_with(copy(host, address, 1), ErrorCode::kRefused)) << std::hex << address;
-    EXPECT_TRUE(fails_with(copy(address, host, 1), ErrorCode::kRefused)) << std::hex << address;
-    EXPECT_TRUE(fails_with(set(address, 0, 1), ErrorCode::kRefused)) << std::hex << address;
+    EXPECT_TRUE(fails_with(copy(host, address, 1), ErrorCode::kInvalidParam))
+        << std::hex << address;
+    EXPECT_TRUE(fails_with(copy(address, host, 1), ErrorCode::kInvalidParam))
+        << std::hex << address;
+    EXPECT_TRUE(fails_with(set(address, 0, 1), ErrorCode::kInvalidParam)) << std::hex << address;
   }
-  EXPECT_TRUE(fails_with(copy(host, UINT64_MAX - 3, 8), ErrorCode::kRefused));
-  EXPECT_TRUE(fails_with(copy(host, host, UINT64_MAX), ErrorCode::kRefused));
-  EXPECT_TRUE(fails_with(set(host, 0, UINT64_MAX), ErrorCode::kRefused));
+  EXPECT_TRUE(fails_with(copy(host, UINT64_MAX - 3, 8), ErrorCode::kInvalidParam));
+  EXPECT_TRUE(fails_with(copy(host, host, UINT64_MAX), ErrorCode::kInvalidParam));
+  EXPECT_TRUE(fails_with(set(host, 0, UINT64_MAX), ErrorCode::kInvalidParam));
   EXPECT_EQ(byte, 0x77);
 }
 
@@ -230,13 +236,13 @@ TEST_F(TransferTest, MemoryWithoutAccessIsRefused) {
   ASSERT_TRUE(is_ok(rig_.map(base, 2 * kGranule, rig_.create(2 * kGranule), InitialAccess::kNone)));
   rig_.map_fresh(base + 2 * kGranule);
   uint8_t byte = 0x77;
-  EXPECT_TRUE(fails_with(copy(to_address(&byte), base, 1), ErrorCode::kRefused));
-  EXPECT_TRUE(fails_with(set(base + kGranule, 1, 2 * kGranule), ErrorCode::kRefused));
-  EXPECT_TRUE(fails_with(set(base, 1, kGranule + 1), ErrorCode::kRefused));
+  EXPECT_TRUE(fails_with(copy(to_address(&byte), base, 1), ErrorCode::kInvalidParam));
+  EXPECT_TRUE(fails_with(set(base + kGranule, 1, 2 * kGranule), ErrorCode::kInvalidParam));
+  EXPECT_TRUE(fails_with(set(base, 1, kGranule + 1), ErrorCode::kInvalidParam));
   EXPECT_EQ(rig_.host_bytes(), 0u);
   EXPECT_EQ(byte, 0x77);
   const Location owner[] = {kDevice0};
-  ASSERT_TRUE(is_ok(rig_.space.grant({base, 2 * kGranule}, owner)));
+  ASSERT_TRUE(is_ok(rig_.space.mapper().grant({base, 2 * kGranule}, owner)));
   EXPECT_TRUE(is_ok(set(base, 1, 3 * kGranule)));
 }
 
@@ -244,8 +250,8 @@ TEST_F(TransferTest, MemoryGrantedToAPeerAloneIsOpenForThatPeer) {
   const VirtualAddress base = rig_.reserve(kGranule);
   ASSERT_TRUE(is_ok(rig_.map(base, kGranule, rig_.create(), InitialAccess::kNone)));
   const Location peer[] = {kDevice1};
-  ASSERT_TRUE(is_ok(rig_.space.grant({base, kGranule}, peer)));
-  EXPECT_TRUE(fails_with(rig_.transfer.set(base, 1, 8, 0), ErrorCode::kRefused));
+  ASSERT_TRUE(is_ok(rig_.space.mapper().grant({base, kGranule}, peer)));
+  EXPECT_TRUE(fails_with(rig_.transfer.set(base, 1, 8, 0), ErrorCode::kInvalidParam));
   EXPECT_TRUE(is_ok(rig_.transfer.set(base, 1, 8, 1)));
 }
 
@@ -272,8 +278,8 @@ TEST_F(TransferTest, MappedMemoryOfTwoDevicesIsCopiedWhereTheSettingsAllow) {
     EXPECT_TRUE(is_ok(rig.transfer.copy(host, first, 8, 0)));
     EXPECT_TRUE(is_ok(rig.transfer.copy(second, host, 8, 0)));
     EXPECT_EQ(rig.byte_at(second + 7), 0x66);
-    ASSERT_TRUE(is_ok(rig.space.unmap(host)));
-    ASSERT_TRUE(is_ok(rig.space.release(host)));
+    ASSERT_TRUE(is_ok(rig.space.mapper().unmap(host)));
+    ASSERT_TRUE(is_ok(rig.space.reservations().release(host)));
   }
 }
 
@@ -292,26 +298,26 @@ TEST_F(TransferTest, NoHostMemoryIsAnErrorAndThereWillBeSomeLater) {
   EXPECT_EQ(rig_.byte_at(small), 1);
 }
 
-TEST_F(TransferTest, GiantPageIsRememberedAsWarmOnlyAsAWhole) {
+TEST_F(TransferTest, GiantPageIsRememberedAsCommittedOnlyAsAWhole) {
   const VirtualAddress base = rig_.reserve(kGiB);
   const BlockHandle giant =
       value_of(rig_.physical.create({kGiB, BlockAttribute::kGiant, kDevice0}));
   ASSERT_TRUE(is_ok(rig_.map(base, kGiB, giant)));
   ASSERT_TRUE(is_ok(set(base + 5 * kGranule, 1, 8)));
-  EXPECT_FALSE(rig_.space.table().look_up(base + 5 * kGranule).warm());
+  EXPECT_FALSE(rig_.space.translation().look_up(base + 5 * kGranule).commit());
   EXPECT_EQ(rig_.byte_at(base), 0);
   EXPECT_EQ(rig_.byte_at(base + 5 * kGranule), 1);
   EXPECT_EQ(rig_.host_bytes(), kGranule);
-  ASSERT_TRUE(is_ok(rig_.space.unmap(base)));
+  ASSERT_TRUE(is_ok(rig_.space.mapper().unmap(base)));
 }
 
-TEST_F(TransferTest, TableRemembersWhatIsWarm) {
+TEST_F(TransferTest, TableRemembersWhatIsCommitted) {
   const VirtualAddress base = rig_.reserve(2 * kGranule);
   rig_.map_fresh(base, 2 * kGranule);
-  EXPECT_FALSE(rig_.space.table().look_up(base).warm());
+  EXPECT_FALSE(rig_.space.translation().look_up(base).commit());
   ASSERT_TRUE(is_ok(set(base, 1, 8)));
-  EXPECT_TRUE(rig_.space.table().look_up(base).warm());
-  EXPECT_FALSE(rig_.space.table().look_up(base + kGranule).warm());
+  EXPECT_TRUE(rig_.space.translation().look_up(base).commit());
+  EXPECT_FALSE(rig_.space.translation().look_up(base + kGranule).commit());
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "memory/experience.h"
+#include "memory/copy_method_selector.h"
 
 #include <gtest/gtest.h>
 
@@ -17,12 +17,12 @@ constexpr size_t kBytes = 1024;
 
 bool has_all(unsigned) { return true; }
 
-class ExperienceTest : public testing::Test {
+class CopyMethodSelectorTest : public testing::Test {
  protected:
   // Takes a turn: what the chosen way costs is learnt.
   unsigned turn() {
-    const unsigned way = experience_.choose(has_all);
-    experience_.learn(way, costs_[way], kBytes);
+    const unsigned way = selector_.choose(has_all);
+    selector_.record_sample(way, costs_[way], kBytes);
     return way;
   }
   void take_turns(int count) {
@@ -35,37 +35,37 @@ class ExperienceTest : public testing::Test {
     return static_cast<unsigned>(std::max_element(chosen.begin(), chosen.end()) - chosen.begin());
   }
 
-  Experience<kWays> experience_;
+  CopyMethodSelector<kWays> selector_;
   std::array<uint64_t, kWays> costs_{300, 100, 200};
 };
 
-TEST_F(ExperienceTest, TriesEachWayThreeTimes) {
+TEST_F(CopyMethodSelectorTest, TriesEachWayThreeTimes) {
   std::array<int, kWays> tried{};
   for (int i = 0; i < kTrials; ++i) ++tried[turn()];
   EXPECT_EQ(tried, (std::array<int, kWays>{3, 3, 3}));
 }
 
-TEST_F(ExperienceTest, UsesTheCheapestThen) {
+TEST_F(CopyMethodSelectorTest, UsesTheCheapestThen) {
   take_turns(kTrials);
   for (int i = kTrials; i < kRetry; ++i) ASSERT_EQ(turn(), 1u);
 }
 
-TEST_F(ExperienceTest, CostIsThatOfAByte) {
+TEST_F(CopyMethodSelectorTest, CostIsThatOfAByte) {
   for (int i = 0; i < kTrials; ++i) {
-    const unsigned way = experience_.choose(has_all);
-    experience_.learn(way, 100 * (way + 1), kBytes * (way == 2 ? 10 : 1));
+    const unsigned way = selector_.choose(has_all);
+    selector_.record_sample(way, 100 * (way + 1), kBytes * (way == 2 ? 10 : 1));
   }
-  EXPECT_EQ(experience_.choose(has_all), 2u);
+  EXPECT_EQ(selector_.choose(has_all), 2u);
 }
 
-TEST_F(ExperienceTest, LooksAgainAtEachWayNowAndThen) {
+TEST_F(CopyMethodSelectorTest, LooksAgainAtEachWayNowAndThen) {
   take_turns(kTrials);
   std::set<unsigned> seen;
   for (int i = 0; i < static_cast<int>(kWays) * kRetry; ++i) seen.insert(turn());
   EXPECT_EQ(seen.size(), kWays);
 }
 
-TEST_F(ExperienceTest, LearnsThatAnotherWayHasBecomeCheaper) {
+TEST_F(CopyMethodSelectorTest, LearnsThatAnotherWayHasBecomeCheaper) {
   take_turns(kTrials);
   ASSERT_EQ(favourite(), 1u);
   costs_ = {20, 100, 200};
@@ -73,38 +73,38 @@ TEST_F(ExperienceTest, LearnsThatAnotherWayHasBecomeCheaper) {
   EXPECT_EQ(favourite(), 0u);
 }
 
-TEST_F(ExperienceTest, LearnsThatTheCheapestHasBecomeDear) {
+TEST_F(CopyMethodSelectorTest, LearnsThatTheCheapestHasBecomeDear) {
   take_turns(kTrials);
   costs_[1] = 1000;
   take_turns(20);
   EXPECT_EQ(favourite(), 2u);
 }
 
-TEST_F(ExperienceTest, OneVeryBadExperienceChangesNothing) {
+TEST_F(CopyMethodSelectorTest, OneVeryBadExperienceChangesNothing) {
   take_turns(kTrials + 1);
-  experience_.learn(1, UINT32_MAX, kBytes);
+  selector_.record_sample(1, UINT32_MAX, kBytes);
   EXPECT_EQ(favourite(), 1u);
 }
 
-TEST_F(ExperienceTest, FirstTouchOfPagesDoesNotCountInTheTrials) {
+TEST_F(CopyMethodSelectorTest, FirstTouchOfPagesDoesNotCountInTheTrials) {
   for (int i = 0; i < kTrials; ++i) {
-    const unsigned way = experience_.choose(has_all);
-    experience_.learn(way, i < static_cast<int>(kWays) ? 100000 : costs_[way], kBytes);
+    const unsigned way = selector_.choose(has_all);
+    selector_.record_sample(way, i < static_cast<int>(kWays) ? 100000 : costs_[way], kBytes);
   }
   EXPECT_EQ(favourite(), 1u);
 }
 
-TEST_F(ExperienceTest, WayThatDoesNotExistIsNeverChosen) {
+TEST_F(CopyMethodSelectorTest, WayThatDoesNotExistIsNeverChosen) {
   for (int i = 0; i < 3 * kRetry; ++i) {
-    const unsigned way = experience_.choose([](unsigned each) { return each != 1; });
+    const unsigned way = selector_.choose([](unsigned each) { return each != 1; });
     ASSERT_NE(way, 1u);
-    experience_.learn(way, costs_[way], kBytes);
+    selector_.record_sample(way, costs_[way], kBytes);
   }
 }
 
-TEST_F(ExperienceTest, WithoutMeasuringAnyExistingWayWillDo) {
-  for (int i = 0; i < 2 * kRetry; ++i) ASSERT_LT(experience_.choose(has_all), kWays);
-  EXPECT_EQ(experience_.choose([](unsigned way) { return way == 0; }), 0u);
+TEST_F(CopyMethodSelectorTest, WithoutMeasuringAnyExistingWayWillDo) {
+  for (int i = 0; i < 2 * kRetry; ++i) ASSERT_LT(selector_.choose(has_all), kWays);
+  EXPECT_EQ(selector_.choose([](unsigned way) { return way == 0; }), 0u);
 }
 
 }  // namespace

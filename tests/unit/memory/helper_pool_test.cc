@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "memory/copy_helpers.h"
+#include "memory/helper_pool.h"
 
 #include <gtest/gtest.h>
 
@@ -17,25 +17,26 @@
 namespace understudy {
 namespace {
 
-// Takes every n-th errand, each on a thread of its own; 0 takes none.
-class TestHelpers final : public CopyHelpers {
+// Takes every n-th item, each on a thread of its own; 0 takes none.
+class TestHelpers final : public HelperPool {
  public:
   explicit TestHelpers(unsigned takes_every, unsigned most = kMostHelpers)
       : takes_every_(takes_every), most_(most) {
-    set_copy_helpers(this);
+    engine.set_helper_pool(this);
   }
-  ~TestHelpers() { set_copy_helpers(nullptr); }
+
+  CopyEngine engine;  // that they help
 
   unsigned most_helpers() const override { return most_; }
-  void offer(std::span<Errand> errands) noexcept override {
+  void offer(std::span<WorkItem> items) noexcept override {
     calls_.fetch_add(1);
-    most_offered_.store(std::max(most_offered_.load(), errands.size()));
-    for (size_t i = 0; i < errands.size(); ++i) {
+    most_offered_.store(std::max(most_offered_.load(), items.size()));
+    for (size_t i = 0; i < items.size(); ++i) {
       if (takes_every_ == 0 || i % takes_every_ != 0) continue;
-      threads().emplace_back([&errand = errands[i]] { errand.work(errand.argument); });
+      threads().emplace_back([&item = items[i]] { item.work(item.argument); });
     }
   }
-  void withdraw(std::span<Errand>) noexcept override {
+  void withdraw(std::span<WorkItem>) noexcept override {
     for (std::thread& thread : threads()) thread.join();
     threads().clear();
   }
@@ -69,65 +70,67 @@ std::vector<uint64_t> numbered(size_t bytes, uint64_t seed) {
 }
 
 // The first turns try it alone and together: some of these copies have help.
-void expect_exact_copies(size_t bytes, uint64_t seed) {
+void expect_exact_copies(CopyEngine& engine, size_t bytes, uint64_t seed) {
   constexpr int kTurns = 4;
   const std::vector<uint64_t> source = numbered(bytes, seed);
   for (int turn = 0; turn < kTurns; ++turn) {
     std::vector<uint64_t> target(source.size() + 1, ~seed);
-    move_many_bytes(target.data(), source.data(), bytes);
+    engine.copy_many(target.data(), source.data(), bytes);
     EXPECT_EQ(target.back(), ~seed);
     target.pop_back();
     EXPECT_TRUE(target == source);
   }
 }
 
-TEST(CopyHelpers, AllErrandsDoneMakeAnExactCopy) {
-  const TestHelpers helpers(1);
-  for (const size_t bytes : {kWorthHelp, 19 * kMiB + 8, 33 * kMiB}) {
-    expect_exact_copies(bytes, 1);
+TEST(HelperPool, AllItemsDoneMakeAnExactCopy) {
+  TestHelpers helpers(1);
+  for (const size_t bytes : {CopyEngine::kWorthHelp, 19 * kMiB + 8, 33 * kMiB}) {
+    expect_exact_copies(helpers.engine, bytes, 1);
   }
   EXPECT_EQ(helpers.calls(), 12);
 }
 
-TEST(CopyHelpers, WhereNobodyHelpsTheCallerDoesItAll) {
-  const TestHelpers helpers(0);
-  for (const size_t bytes : {kWorthHelp, 35 * kMiB - 8}) expect_exact_copies(bytes, 2);
+TEST(HelperPool, WithoutHelpTheCallerDoesItAll) {
+  TestHelpers helpers(0);
+  for (const size_t bytes : {CopyEngine::kWorthHelp, 35 * kMiB - 8})
+    expect_exact_copies(helpers.engine, bytes, 2);
   EXPECT_EQ(helpers.calls(), 8);
 }
 
-TEST(CopyHelpers, SomeErrandsDoneMakeAnExactCopy) {
-  const TestHelpers helpers(2);
-  for (const size_t bytes : {17 * kMiB, 32 * kMiB}) expect_exact_copies(bytes, 3);
+TEST(HelperPool, SomeItemsDoneMakeAnExactCopy) {
+  TestHelpers helpers(2);
+  for (const size_t bytes : {17 * kMiB, 32 * kMiB}) expect_exact_copies(helpers.engine, bytes, 3);
 }
 
-TEST(CopyHelpers, HelpersThatAreWantedElsewhereLeaveTheRestToTheCaller) {
+TEST(HelperPool, HelpersThatAreWantedElsewhereLeaveTheRestToTheCaller) {
   TestHelpers helpers(1);
   helpers.become_busy();
-  expect_exact_copies(20 * kMiB, 8);
+  expect_exact_copies(helpers.engine, 20 * kMiB, 8);
 }
 
-TEST(CopyHelpers, NoMoreErrandsAreOfferedThanHelpersWant) {
-  const TestHelpers helpers(1, 1);
-  expect_exact_copies(18 * kMiB, 4);
+TEST(HelperPool, NoMoreItemsAreOfferedThanHelpersWant) {
+  TestHelpers helpers(1, 1);
+  expect_exact_copies(helpers.engine, 18 * kMiB, 4);
   EXPECT_LE(helpers.most_offered(), 1u);
 }
 
-TEST(CopyHelpers, ShortCopiesAskNobody) {
-  const TestHelpers helpers(1);
-  expect_exact_copies(kWorthHelp - 8, 5);
+TEST(HelperPool, ShortCopiesAskForNoHelp) {
+  TestHelpers helpers(1);
+  expect_exact_copies(helpers.engine, CopyEngine::kWorthHelp - 8, 5);
   EXPECT_EQ(helpers.calls(), 0);
 }
 
-TEST(CopyHelpers, HelpersThatWantNothingAreNotAsked) {
-  const TestHelpers helpers(1, 0);
-  expect_exact_copies(kWorthHelp, 6);
+TEST(HelperPool, HelpersThatWantNothingAreNotAsked) {
+  TestHelpers helpers(1, 0);
+  expect_exact_copies(helpers.engine, CopyEngine::kWorthHelp, 6);
   EXPECT_EQ(helpers.calls(), 0);
 }
 
-TEST(CopyHelpers, CopiesOfSeveralThreadsDoNotMix) {
-  const TestHelpers helpers(1);
-  run_on_threads(
-      2, [](int index) { expect_exact_copies(kWorthHelp, 7 + static_cast<uint64_t>(index)); });
+TEST(HelperPool, CopiesOfSeveralThreadsDoNotMix) {
+  TestHelpers helpers(1);
+  run_on_threads(2, [&](int index) {
+    expect_exact_copies(helpers.engine, CopyEngine::kWorthHelp, 7 + static_cast<uint64_t>(index));
+  });
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Mappings that the CPU may look through: the store is really mapped at the address.
+// Mappings that the CPU may look through: the backing file is really mapped at the address.
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -19,9 +19,9 @@ using platform::cpu_can_read;
 using platform::PlannedFault;
 using platform::SystemCall;
 
-class WindowTest : public testing::Test {
+class HostMappingTest : public testing::Test {
  protected:
-  WindowTest() : base_(rig_.reserve(2 * kGranule)) {
+  HostMappingTest() : base_(rig_.reserve(2 * kGranule)) {
     EXPECT_TRUE(platform::is_mapped(base_)) << "the host does not hold the range";
   }
   static uint8_t* bytes_at(VirtualAddress address) {
@@ -29,25 +29,25 @@ class WindowTest : public testing::Test {
   }
   Result<void> grant_host() {
     const Location host[] = {kHostLocation};
-    return rig_.space.grant({base_, kGranule}, host);
+    return rig_.space.mapper().grant({base_, kGranule}, host);
   }
 
   MemoryRig rig_;
   const VirtualAddress base_;
 };
 
-TEST_F(WindowTest, DeviceMemoryIsNotReadableByTheCpuUntilTheHostIsGranted) {
+TEST_F(HostMappingTest, DeviceMemoryIsNotReadableByTheCpuUntilTheHostIsGranted) {
   rig_.map_fresh(base_);
   ASSERT_TRUE(is_ok(rig_.transfer.set(base_, 0x31, 16, 0)));
   EXPECT_FALSE(cpu_can_read(base_));
   ASSERT_TRUE(is_ok(grant_host()));
-  EXPECT_TRUE(value_of(rig_.space.has_access(base_, kHostLocation)));
+  EXPECT_TRUE(value_of(rig_.space.mapper().has_access(base_, kHostLocation)));
   EXPECT_EQ(bytes_at(base_)[15], 0x31);
   bytes_at(base_)[3] = 0x32;
   EXPECT_EQ(rig_.byte_at(base_ + 3), 0x32);
 }
 
-TEST_F(WindowTest, GrantGetsAllMemoryFirstSoThatNoTouchRaisesASignal) {
+TEST_F(HostMappingTest, GrantGetsAllMemoryFirstSoThatNoTouchRaisesASignal) {
   rig_.map_fresh(base_);
   EXPECT_EQ(rig_.host_bytes(), 0u);
   ASSERT_TRUE(is_ok(grant_host()));
@@ -55,26 +55,26 @@ TEST_F(WindowTest, GrantGetsAllMemoryFirstSoThatNoTouchRaisesASignal) {
   EXPECT_EQ(bytes_at(base_)[kGranule - 1], 0);
 }
 
-TEST_F(WindowTest, UnmapTakesTheWindowAwayAndKeepsTheAddresses) {
+TEST_F(HostMappingTest, UnmapTakesTheHostMappingAwayAndKeepsTheAddresses) {
   rig_.map_fresh(base_);
   ASSERT_TRUE(is_ok(grant_host()));
-  ASSERT_TRUE(is_ok(rig_.space.unmap(base_)));
+  ASSERT_TRUE(is_ok(rig_.space.mapper().unmap(base_)));
   EXPECT_FALSE(cpu_can_read(base_));
   EXPECT_TRUE(platform::is_mapped(base_));
-  ASSERT_TRUE(is_ok(rig_.space.release(base_)));
+  ASSERT_TRUE(is_ok(rig_.space.reservations().release(base_)));
   EXPECT_FALSE(platform::is_mapped(base_));
 }
 
-TEST_F(WindowTest, NextMappingAtTheAddressHasNoWindowOfItsOwn) {
+TEST_F(HostMappingTest, NextMappingAtTheAddressHasNoHostMappingOfItsOwn) {
   rig_.map_fresh(base_);
   ASSERT_TRUE(is_ok(grant_host()));
-  ASSERT_TRUE(is_ok(rig_.space.unmap(base_)));
+  ASSERT_TRUE(is_ok(rig_.space.mapper().unmap(base_)));
   rig_.map_fresh(base_);
   EXPECT_FALSE(cpu_can_read(base_));
-  EXPECT_FALSE(value_of(rig_.space.has_access(base_, kHostLocation)));
+  EXPECT_FALSE(value_of(rig_.space.mapper().has_access(base_, kHostLocation)));
 }
 
-TEST_F(WindowTest, HostMemoryAndPermittedHostAccessHaveAWindowFromTheStart) {
+TEST_F(HostMappingTest, HostMemoryAndPermittedHostAccessHaveAHostMappingFromTheStart) {
   rig_.map_fresh(base_, kGranule, kHostLocation);
   EXPECT_TRUE(cpu_can_read(base_));
 
@@ -89,17 +89,17 @@ TEST_F(WindowTest, HostMemoryAndPermittedHostAccessHaveAWindowFromTheStart) {
   EXPECT_FALSE(cpu_can_read(base + kGranule));
 }
 
-TEST_F(WindowTest, WindowThatCannotBeCoveredIsClosedAndCountsAsUnmapped) {
+TEST_F(HostMappingTest, HostMappingThatCannotBeCoveredIsClosedAndCountsAsUnmapped) {
   rig_.map_fresh(base_);
   ASSERT_TRUE(is_ok(rig_.transfer.set(base_, 0x44, 8, 0)));
   ASSERT_TRUE(is_ok(grant_host()));
   {
     const PlannedFault fault(SystemCall::kUnmap, 1, ENOMEM);
-    EXPECT_TRUE(is_ok(rig_.space.unmap(base_)));
+    EXPECT_TRUE(is_ok(rig_.space.mapper().unmap(base_)));
     EXPECT_TRUE(fault.happened());
   }
   EXPECT_FALSE(cpu_can_read(base_));
-  EXPECT_FALSE(rig_.space.find(base_));
+  EXPECT_FALSE(rig_.space.translation().find(base_));
   EXPECT_EQ(rig_.charged(), 0u);
   EXPECT_EQ(rig_.host_bytes_in_use(), 0u);
 
@@ -110,21 +110,21 @@ TEST_F(WindowTest, WindowThatCannotBeCoveredIsClosedAndCountsAsUnmapped) {
   ASSERT_TRUE(is_ok(rig_.transfer.set(base_, 0x45, 8, 0)));
   ASSERT_TRUE(is_ok(grant_host()));
   EXPECT_EQ(bytes_at(base_)[0], 0x45);
-  ASSERT_TRUE(is_ok(rig_.space.unmap(base_)));
-  ASSERT_TRUE(is_ok(rig_.space.release(base_)));
+  ASSERT_TRUE(is_ok(rig_.space.mapper().unmap(base_)));
+  ASSERT_TRUE(is_ok(rig_.space.reservations().release(base_)));
   EXPECT_FALSE(platform::is_mapped(base_));
 }
 
-TEST_F(WindowTest, GrantWithoutAWindowGrantsNothing) {
+TEST_F(HostMappingTest, GrantWithoutAHostMappingGrantsNothing) {
   rig_.map_fresh(base_);
   {
     const PlannedFault fault(SystemCall::kMapFile, 1, ENOMEM);
     EXPECT_TRUE(fails_with(grant_host(), ErrorCode::kOutOfResources));
   }
-  EXPECT_FALSE(value_of(rig_.space.has_access(base_, kHostLocation)));
+  EXPECT_FALSE(value_of(rig_.space.mapper().has_access(base_, kHostLocation)));
   EXPECT_FALSE(cpu_can_read(base_));
   {
-    // Memory for the window is there by now, so that nothing is committed any more.
+    // Memory for the host mapping is there by now, so that nothing is committed any more.
     const PlannedFault fault(SystemCall::kCommit, 1, ENOSPC);
     EXPECT_TRUE(is_ok(grant_host()));
     EXPECT_FALSE(fault.happened());
@@ -132,45 +132,47 @@ TEST_F(WindowTest, GrantWithoutAWindowGrantsNothing) {
   EXPECT_TRUE(cpu_can_read(base_));
 }
 
-TEST_F(WindowTest, MappingWithoutItsWindowIsNoMapping) {
+TEST_F(HostMappingTest, MappingWithoutItsHostMappingIsNoMapping) {
   const BlockHandle host = rig_.create(kGranule, kHostLocation);
   ASSERT_TRUE(is_ok(rig_.map(base_, kGranule, host)));
-  const uint32_t number = rig_.space.table().look_up(base_).mapping();
-  ASSERT_TRUE(is_ok(rig_.space.unmap(base_)));
+  const uint32_t number = rig_.space.translation().look_up(base_).mapping();
+  ASSERT_TRUE(is_ok(rig_.space.mapper().unmap(base_)));
   {
     const PlannedFault fault(SystemCall::kMapFile, 1, ENOMEM);
     EXPECT_TRUE(fails_with(rig_.map(base_, kGranule, host), ErrorCode::kOutOfResources));
   }
-  EXPECT_FALSE(rig_.space.find(base_));
+  EXPECT_FALSE(rig_.space.translation().find(base_));
   EXPECT_FALSE(cpu_can_read(base_));
   EXPECT_TRUE(is_ok(rig_.map(base_, kGranule, host)));
   // Its number was not lost either.
-  EXPECT_EQ(rig_.space.table().look_up(base_).mapping(), number);
+  EXPECT_EQ(rig_.space.translation().look_up(base_).mapping(), number);
   EXPECT_TRUE(is_ok(rig_.physical.free(host)));
-  EXPECT_TRUE(is_ok(rig_.space.unmap(base_)));
+  EXPECT_TRUE(is_ok(rig_.space.mapper().unmap(base_)));
   EXPECT_EQ(rig_.host_bytes_in_use(), 0u);
 }
 
-TEST_F(WindowTest, WindowThatIsLargerThanTheBudgetIsNone) {
+TEST_F(HostMappingTest, HostMappingThatIsLargerThanTheBudgetIsNone) {
   const VirtualAddress base = rig_.reserve(kRigBudget + kGranule);
   const BlockHandle host = rig_.create(kRigBudget + kGranule, kHostLocation);
   EXPECT_TRUE(fails_with(rig_.map(base, kRigBudget + kGranule, host), ErrorCode::kOutOfMemory));
-  EXPECT_FALSE(rig_.space.find(base));
+  EXPECT_FALSE(rig_.space.translation().find(base));
   EXPECT_FALSE(cpu_can_read(base));
   EXPECT_TRUE(is_ok(rig_.physical.free(host)));
-  EXPECT_TRUE(is_ok(rig_.space.release(base)));
+  EXPECT_TRUE(is_ok(rig_.space.reservations().release(base)));
   EXPECT_EQ(rig_.host_bytes_in_use(), 0u);
 }
 
-TEST_F(WindowTest, AddressThatTheHostCannotMapIsNotSupportedForTheCpu) {
-  const VirtualAddress far = value_of(rig_.space.reserve_uncached(2 * kGranule, 200 * kTiB));
+TEST_F(HostMappingTest, AddressThatTheHostCannotMapIsNotSupportedForTheCpu) {
+  const VirtualAddress far =
+      value_of(rig_.space.reservations().reserve_uncached(2 * kGranule, 200 * kTiB));
   rig_.map_fresh(far);
   ASSERT_TRUE(is_ok(rig_.transfer.set(far, 0x51, 8, 0)));
   EXPECT_EQ(rig_.byte_at(far + 7), 0x51);
   const Location host[] = {kHostLocation};
-  EXPECT_TRUE(fails_with(rig_.space.grant({far, kGranule}, host), ErrorCode::kNotSupported));
-  EXPECT_TRUE(is_ok(rig_.space.unmap(far)));
-  EXPECT_TRUE(is_ok(rig_.space.release(far)));
+  EXPECT_TRUE(
+      fails_with(rig_.space.mapper().grant({far, kGranule}, host), ErrorCode::kNotSupported));
+  EXPECT_TRUE(is_ok(rig_.space.mapper().unmap(far)));
+  EXPECT_TRUE(is_ok(rig_.space.reservations().release(far)));
 }
 
 }  // namespace

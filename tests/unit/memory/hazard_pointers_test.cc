@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "memory/hazard_slots.h"
+#include "memory/hazard_pointers.h"
 
 #include <gtest/gtest.h>
 
