@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <span>
 #include <string>
@@ -13,6 +12,8 @@
 
 #include "base/mutex.h"
 #include "base/result.h"
+#include "memory/device_memory.h"
+#include "server/server.h"
 #include "sharing/share_names.h"
 #include "sharing/sharing.h"
 
@@ -20,24 +21,29 @@ namespace understudy {
 
 class IpcKeys {
  public:
-  IpcKeys(Ledger& ledger, Sharing& sharing, DeviceMemory& allocations)
-      : ledger_(ledger), sharing_(sharing), allocations_(allocations) {}
+  IpcKeys(Server& server, Sharing& sharing, DeviceMemory& allocations)
+      : server_(server), sharing_(sharing), allocations_(allocations) {}
 
   Result<std::string> export_key(VirtualAddress address, uint64_t size, bool open_to_all);
   Result<void> admit(std::string_view key, std::span<const int32_t> processes);
-  Result<VirtualAddress> import(std::string_view key, unsigned device);
+  Result<ImportedAllocation> import(std::string_view key, unsigned device, DeviceReach reach);
   // Ends the oldest import of this process, or if it has none, its export.
   Result<void> close(std::string_view key);
   Result<ShareToken> token_of(std::string_view key) const {
-    return token_of_key(key, ledger_.server());
+    return token_of_key(KeyKind::kMemory, key, server_.id());
   }
 
  private:
-  Ledger& ledger_;
+  // By token, the oldest of a token first.
+  using Imports = std::multimap<uint64_t, VirtualAddress>;
+
+  Result<ShareName> name_of(std::string_view key) const;
+
+  Server& server_;
   Sharing& sharing_;
   DeviceMemory& allocations_;
   Mutex mutex_{LockRank::kIpcKeys};
-  std::map<uint64_t, std::deque<VirtualAddress>> imports_ US_GUARDED_BY(mutex_);  // by token
+  Imports imports_ US_GUARDED_BY(mutex_);
 };
 
 }  // namespace understudy

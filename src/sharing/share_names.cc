@@ -24,24 +24,34 @@ uint64_t check_of(const Blob& blob) {
   return check;
 }
 
+constexpr size_t kPrefixLength = 3;
+const char* prefix_of(KeyKind kind) { return kind == KeyKind::kMemory ? "us-" : "un-"; }
+
 }  // namespace
 
-std::string key_of(ShareToken token, const ServerId& server) {
+std::string key_of(KeyKind kind, ShareToken token, const ServerId& server) {
   std::array<char, kKeyLength + 1> text;
-  snprintf(text.data(), text.size(), "us-%016" PRIx64 "-%016" PRIx64 "%016" PRIx64, token.word(),
-           server[0], server[1]);
+  snprintf(text.data(), text.size(), "%s%016" PRIx64 "-%016" PRIx64 "%016" PRIx64, prefix_of(kind),
+           token.word(), server[0], server[1]);
   return text.data();
 }
 
-Result<ShareToken> token_of_key(std::string_view key, const ServerId& server) {
+Result<ShareToken> token_of_key(KeyKind kind, std::string_view key, const ServerId& server) {
   uint64_t word = 0;
   ServerId named{};
   const std::string text(key.substr(0, kKeyLength + 1));
-  const bool is_key = text.size() == kKeyLength &&
-                      sscanf(text.c_str(), "us-%16" SCNx64 "-%16" SCNx64 "%16" SCNx64, &word,
-                             &named[0], &named[1]) == 3 &&
-                      key_of(ShareToken(word), named) == text;
-  if (!is_key) return Error::format(ErrorCode::kInvalidHandle, "the key was never issued");
+  const bool is_whole = text.size() == kKeyLength && sscanf(text.c_str() + kPrefixLength,
+                                                            "%16" SCNx64 "-%16" SCNx64 "%16" SCNx64,
+                                                            &word, &named[0], &named[1]) == 3;
+  const auto is_key = [&](KeyKind of) {
+    return is_whole && key_of(of, ShareToken(word), named) == text;
+  };
+  if (!is_key(kind)) {
+    const KeyKind other = kind == KeyKind::kMemory ? KeyKind::kNotify : KeyKind::kMemory;
+    if (!is_key(other)) return Error::format(ErrorCode::kInvalidHandle, "the key was never issued");
+    return Error::format(ErrorCode::kInvalidHandle, "the key is one of %s",
+                         other == KeyKind::kMemory ? "memory" : "a notify");
+  }
   if (named != server) {
     return Error::format(ErrorCode::kInvalidHandle, "the key is of another server");
   }

@@ -5,7 +5,6 @@
 // is told apart from one that was made up.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -13,15 +12,14 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "device/ledger_table.h"
+#include "server/process_tag.h"
 
 namespace understudy {
 
-using ServerId = std::array<uint64_t, 2>;
-
 inline constexpr size_t kKeyLength = 52;
-std::string key_of(ShareToken token, const ServerId& server);
-Result<ShareToken> token_of_key(std::string_view key, const ServerId& server);
+enum class KeyKind : uint8_t { kMemory, kNotify };
+std::string key_of(KeyKind kind, ShareToken token, const ServerId& server);
+Result<ShareToken> token_of_key(KeyKind kind, std::string_view key, const ServerId& server);
 
 enum class BlobKind : uint32_t { kFabric = 0x66627375, kEvent = 0x76657375 };
 

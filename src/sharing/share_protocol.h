@@ -9,30 +9,35 @@
 #include <cstdint>
 #include <span>
 
-#include "device/ledger_layout.h"
+#include "server/ledger_layout.h"
 
 namespace understudy {
 
 inline constexpr uint32_t kShareProtocol = 0x31537355;
 
+// What a token is of.
+enum class ShareSubject : uint32_t { kMemory, kNotify };
+
 struct ShareRequest {
   uint32_t protocol = kShareProtocol;
-  uint32_t wants_store = 0;  // the importer has not got it yet
+  uint32_t wants_file = 0;  // the importer has not got it yet
   uint64_t token = 0;
+  ShareSubject subject = ShareSubject::kMemory;
+  uint32_t reserved = 0;
 };
 
 enum class ShareVerdict : uint32_t {
   kGranted,
   kUnknown,    // there is no such share any more
-  kNotListed,  // the process is not one of those who may import
+  kNotListed,  // the process is not one that may import
   kBusy,       // no descriptor could be sent
 };
 
-// With the descriptors of the store and of its states, if it was asked for.
+// With the descriptors of the backing file and of its states, if it was asked for.
 struct ShareAnswer {
   uint32_t protocol = kShareProtocol;
   ShareVerdict verdict = ShareVerdict::kUnknown;
-  StoreRecord store;
+  BackingFileRecord backing;
 };
 
 template <typename T>

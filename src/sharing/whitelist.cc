@@ -2,12 +2,18 @@
 #include "sharing/whitelist.h"
 
 #include <algorithm>
+#include <functional>
 
 namespace understudy {
 
 Result<void> Whitelist::add(ShareToken share, std::span<const int32_t> processes) {
+  const bool names_any = std::any_of(processes.begin(), processes.end(), std::identity());
+  if (!names_any && !processes.empty()) {
+    return Error::format(ErrorCode::kInvalidParam, "every process id is 0");
+  }
   std::vector<platform::ProcessIdentity> found;
   for (const int32_t number : processes) {
+    if (number == 0) continue;
     US_TRY_ASSIGN(const auto identity, platform::identity_of_process(number));
     if (identity) found.push_back(*identity);
   }

@@ -11,14 +11,15 @@
 
 #include "base/mutex.h"
 #include "base/result.h"
-#include "device/ledger_table.h"
 #include "platform/process_identity.h"
+#include "server/process_tag.h"
 
 namespace understudy {
 
 class Whitelist {
  public:
-  // Adds the processes that have these numbers now; numbers that nobody has name nobody.
+  // Adds the processes that have these numbers now; numbers that no process has name none, and
+  // neither does 0. Refuses a list without any other number.
   Result<void> add(ShareToken share, std::span<const int32_t> processes);
   bool has(ShareToken share, const platform::ProcessIdentity& process) const;
   // Forgets all of a share.
