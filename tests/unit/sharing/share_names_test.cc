@@ -21,27 +21,28 @@ constexpr ServerId kOtherServer{0x0123456789abcdef, 0xfedcba9876543211};
 constexpr ShareToken kToken(77, 0xabcdef012);
 
 TEST(ShareKey, NamesItsTokenAndItsServer) {
-  const std::string key = key_of(kToken, kServer);
+  const std::string key = key_of(KeyKind::kMemory, kToken, kServer);
   EXPECT_EQ(key.size(), kKeyLength);
-  EXPECT_EQ(value_of(token_of_key(key, kServer)).word(), kToken.word());
+  EXPECT_EQ(value_of(token_of_key(KeyKind::kMemory, key, kServer)).word(), kToken.word());
   for (const uint64_t word : {uint64_t{0}, uint64_t{1}, UINT64_MAX}) {
-    const std::string other = key_of(ShareToken(word), {0, UINT64_MAX});
+    const std::string other = key_of(KeyKind::kMemory, ShareToken(word), {0, UINT64_MAX});
     EXPECT_EQ(other.size(), kKeyLength);
-    EXPECT_EQ(value_of(token_of_key(other, {0, UINT64_MAX})).word(), word);
+    EXPECT_EQ(value_of(token_of_key(KeyKind::kMemory, other, {0, UINT64_MAX})).word(), word);
   }
 }
 
 TEST(ShareKey, OfAnotherServerIsToldApartFromOneThatWasMadeUp) {
-  const auto other = token_of_key(key_of(kToken, kOtherServer), kServer);
+  const auto other =
+      token_of_key(KeyKind::kMemory, key_of(KeyKind::kMemory, kToken, kOtherServer), kServer);
   ASSERT_TRUE(fails_with(other, ErrorCode::kInvalidHandle));
   EXPECT_NE(std::string(other.error().text()).find("another server"), std::string::npos);
-  const auto made_up = token_of_key("made up", kServer);
+  const auto made_up = token_of_key(KeyKind::kMemory, "made up", kServer);
   ASSERT_TRUE(fails_with(made_up, ErrorCode::kInvalidHandle));
   EXPECT_NE(std::string(made_up.error().text()).find("never issued"), std::string::npos);
 }
 
 TEST(ShareKey, AnythingElseIsNone) {
-  const std::string key = key_of(kToken, kServer);
+  const std::string key = key_of(KeyKind::kMemory, kToken, kServer);
   std::vector<std::string> wrong{"",
                                  "us-",
                                  key.substr(1),
@@ -65,7 +66,9 @@ TEST(ShareKey, AnythingElseIsNone) {
     }
   }
   for (const std::string& each : wrong) {
-    EXPECT_TRUE(fails_with(token_of_key(each, kServer), ErrorCode::kInvalidHandle)) << each;
+    EXPECT_TRUE(
+        fails_with(token_of_key(KeyKind::kMemory, each, kServer), ErrorCode::kInvalidHandle))
+        << each;
   }
 }
 

@@ -22,31 +22,31 @@ namespace understudy {
 
 struct SharingRig {
   explicit SharingRig(const TestServer& server)
-      : ledger(server.join()),
-        capacity(*ledger, TestServer::numbers()),
-        storages(settings, *ledger),
-        physical(settings, capacity, storages),
-        space(settings, physical, storages),
-        device_memory(settings, capacity, storages, physical, space),
-        host_memory(settings, storages, space, device_memory),
-        transfer(settings, space, storages),
-        sharing(*ledger, capacity, storages, physical, device_memory) {}
+      : joined(server.join()),
+        capacity(joined->capacity()),
+        pools(settings, *joined),
+        physical(settings, capacity, pools),
+        space(settings, physical, pools),
+        device_memory(settings, capacity, pools, physical, space),
+        host_memory(settings, pools, space, device_memory),
+        transfer(settings, space, pools),
+        sharing(*joined, {capacity, pools, physical, device_memory}) {}
   ~SharingRig() {
     for (const VirtualRange range : reserved) {
-      if (space.is_reserved(range.base)) (void)platform::vacate(range);
+      if (space.reservations().contains(range.base)) (void)platform::vacate(range);
     }
-    for (const VirtualRange arena : device_memory.addresses().ranges()) {
-      (void)platform::vacate(arena);
-    }
+    device_memory.addresses().for_each_range(
+        [](VirtualRange arena) { (void)platform::vacate(arena); });
   }
   SharingRig(const SharingRig&) = delete;
   SharingRig& operator=(const SharingRig&) = delete;
 
   // Addresses with a block behind them.
   VirtualAddress map(BlockHandle handle, uint64_t size) {
-    const VirtualAddress base = value_of(space.reserve(size, ReservedPages::kHuge, std::nullopt));
+    const VirtualAddress base =
+        value_of(space.reservations().reserve(size, ReservedPages::kHuge, std::nullopt));
     reserved.push_back({base, size});
-    EXPECT_TRUE(is_ok(space.map({.range = {base, size}, .handle = handle})));
+    EXPECT_TRUE(is_ok(space.mapper().map({.range = {base, size}, .handle = handle})));
     return base;
   }
   BlockHandle create(uint64_t size) {
@@ -75,9 +75,9 @@ struct SharingRig {
   }
 
   const Settings settings = rig_settings();
-  std::unique_ptr<Ledger> ledger;
-  Capacity capacity;
-  StorageSet storages;
+  std::unique_ptr<Server> joined;
+  Capacity& capacity;
+  BackingPools pools;
   PhysicalMemory physical;
   AddressSpace space;
   DeviceMemory device_memory;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The attendant of another process answers this one; that of this process watches others.
-#include "sharing/attendant.h"
+// The share server of another process answers this one; that of this process watches others.
+#include "sharing/share_server.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -27,22 +27,37 @@ using platform::Received;
 Deadline patience() { return Clock::now() + std::chrono::seconds(60); }
 
 // Answers with what it was asked, and by whom.
-class Echo final : public AttendantClient {
- public:
-  std::vector<int> answer(const ShareRequest& request, const platform::SocketPeer& peer,
-                          ShareAnswer& answer) override {
-    answer.verdict = ShareVerdict::kGranted;
-    answer.store.size = request.token;
-    answer.store.inode = static_cast<uint64_t>(peer.process.id);
-    return request.wants_store != 0 ? descriptors : std::vector<int>();
+struct Echo {
+  ShareServerEvents events() {
+    return {.request =
+                [this](const ShareRequest& request, const platform::SocketPeer& peer,
+                       ShareAnswer& answer) {
+                  answer.verdict = ShareVerdict::kGranted;
+                  answer.backing.size = request.token;
+                  answer.backing.inode = static_cast<uint64_t>(peer.process.id);
+                  return request.wants_file != 0 ? descriptors : std::vector<int>();
+                },
+            .process_ended =
+                [this](ProcessTag process) {
+                  if (busy-- > 0) return false;
+                  ended.set_value(process);
+                  return true;
+                },
+            .chores =
+                [this] {
+                  if (busy-- > 0) return false;
+                  chores.set_value();
+                  return true;
+                }};
   }
-  void note_end(ProcessTag process) override { ended.set_value(process); }
 
   std::vector<int> descriptors;
   std::promise<ProcessTag> ended;
+  std::promise<void> chores;
+  int busy = 0;  // so many times there is something in the way
 };
 
-class AttendantTest : public testing::Test {
+class ShareServerTest : public testing::Test {
  protected:
   void SetUp() override {
 #ifdef __SANITIZE_THREAD__
@@ -53,12 +68,12 @@ class AttendantTest : public testing::Test {
   template <typename Body>
   auto host(Body body) {
     return [this, body](const Line& line) {
-      const std::unique_ptr<Ledger> ledger = server_.join();
+      const std::unique_ptr<Server> joined = server_.join();
       Echo echo;
-      Attendant attendant(*ledger, echo);
-      EXPECT_TRUE(is_ok(attendant.listen()));
-      EXPECT_TRUE(is_ok(attendant.listen()));  // once is enough
-      line.say(ledger->own_slot());
+      ShareServer share_server(*joined, echo.events());
+      EXPECT_TRUE(is_ok(share_server.listen()));
+      EXPECT_TRUE(is_ok(share_server.listen()));  // once is enough
+      line.say(joined->slots().own_slot());
       body(echo, line);
       line.hear();
     };
@@ -68,9 +83,9 @@ class AttendantTest : public testing::Test {
   }
 
   platform::UnsharedFd connect(uint64_t slot) const {
-    return value_of(platform::connect_to(*ledger_->directory(),
-                                         Ledger::socket_name(static_cast<unsigned>(slot)).c_str(),
-                                         patience()));
+    return value_of(platform::connect_to(
+        *joined_->directory(), ProcessSlots::socket_name(static_cast<unsigned>(slot)).c_str(),
+        patience()));
   }
   static Received receive(const platform::UnsharedFd& socket, platform::Message& message) {
     platform::Watched readable{socket.get()};
@@ -95,10 +110,10 @@ class AttendantTest : public testing::Test {
   }
 
   TestServer server_;
-  std::unique_ptr<Ledger> ledger_ = server_.join();
+  std::unique_ptr<Server> joined_ = server_.join();
 };
 
-TEST_F(AttendantTest, AnswersAndEndsTheConnection) {
+TEST_F(ShareServerTest, AnswersAndEndsTheConnection) {
   OtherProcess other(plain_host());
   const uint64_t slot = other.hear_word();
   for (const uint64_t token : {uint64_t{1}, UINT64_MAX}) {
@@ -107,13 +122,13 @@ TEST_F(AttendantTest, AnswersAndEndsTheConnection) {
     ASSERT_TRUE(answer);
     EXPECT_EQ(answer->protocol, kShareProtocol);
     EXPECT_EQ(answer->verdict, ShareVerdict::kGranted);
-    EXPECT_EQ(answer->store.size, token);
-    EXPECT_EQ(answer->store.inode, static_cast<uint64_t>(getpid()));
+    EXPECT_EQ(answer->backing.size, token);
+    EXPECT_EQ(answer->backing.inode, static_cast<uint64_t>(getpid()));
     EXPECT_TRUE(is_sent_away(socket));
   }
 }
 
-TEST_F(AttendantTest, SendsDescriptorsThatItsClientNames) {
+TEST_F(ShareServerTest, SendsDescriptorsThatItsClientNames) {
   OtherProcess other(host([](Echo& echo, const Line& line) {
     echo.descriptors = {open("/dev/null", O_RDWR), open("/dev/zero", O_RDWR)};
     line.say();
@@ -121,7 +136,7 @@ TEST_F(AttendantTest, SendsDescriptorsThatItsClientNames) {
   const uint64_t slot = other.hear_word();
   other.hear_word();
   const platform::UnsharedFd socket = connect(slot);
-  ShareRequest request{.wants_store = 1};
+  ShareRequest request{.wants_file = 1};
   ASSERT_TRUE(platform::send_message(socket.get(), bytes_of(request)));
   ShareAnswer answer;
   platform::Message message{.bytes = bytes_of(answer), .descriptors = {}};
@@ -132,19 +147,19 @@ TEST_F(AttendantTest, SendsDescriptorsThatItsClientNames) {
   EXPECT_EQ(byte, 0);
 }
 
-TEST_F(AttendantTest, DescriptorThatCannotBeSentIsAnAnswerToo) {
+TEST_F(ShareServerTest, DescriptorThatCannotBeSentIsAnAnswerToo) {
   OtherProcess other(host([](Echo& echo, const Line& line) {
     echo.descriptors = {-1};
     line.say();
   }));
   const uint64_t slot = other.hear_word();
   other.hear_word();
-  const std::optional<ShareAnswer> answer = ask(connect(slot), {.wants_store = 1});
+  const std::optional<ShareAnswer> answer = ask(connect(slot), {.wants_file = 1});
   ASSERT_TRUE(answer);
   EXPECT_EQ(answer->verdict, ShareVerdict::kBusy);
 }
 
-TEST_F(AttendantTest, StrangersAreSentAwayAndTheNextOneIsServed) {
+TEST_F(ShareServerTest, StrangersAreSentAwayAndTheNextOneIsServed) {
   OtherProcess other(plain_host());
   const uint64_t slot = other.hear_word();
   {
@@ -160,7 +175,7 @@ TEST_F(AttendantTest, StrangersAreSentAwayAndTheNextOneIsServed) {
   EXPECT_TRUE(ask(connect(slot), {.token = 1}));
 }
 
-TEST_F(AttendantTest, ManyWhoSayNothingKeepNobodyOut) {
+TEST_F(ShareServerTest, ManyWhoSayNothingKeepNobodyOut) {
   OtherProcess other(plain_host());
   const uint64_t slot = other.hear_word();
   std::vector<platform::UnsharedFd> silent;
@@ -171,7 +186,7 @@ TEST_F(AttendantTest, ManyWhoSayNothingKeepNobodyOut) {
   EXPECT_TRUE(ask(silent.back(), {.token = 2}));
 }
 
-TEST_F(AttendantTest, WantOfDescriptorsPasses) {
+TEST_F(ShareServerTest, WantOfDescriptorsPasses) {
   OtherProcess other(host([](Echo&, const Line& line) {
     rlimit limit{};
     ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
@@ -193,7 +208,7 @@ TEST_F(AttendantTest, WantOfDescriptorsPasses) {
   EXPECT_EQ(receive(socket, message), Received::kMessage);
 }
 
-TEST_F(AttendantTest, WhoCannotBeLookedAtIsToldThatItIsBusy) {
+TEST_F(ShareServerTest, WhoCannotBeLookedAtIsToldThatItIsBusy) {
   OtherProcess other(host([](Echo&, const Line& line) {
     // A descriptor for whoever comes in, and none to see who that is.
     const int next = dup(STDIN_FILENO);
@@ -217,32 +232,32 @@ TEST_F(AttendantTest, WhoCannotBeLookedAtIsToldThatItIsBusy) {
   EXPECT_EQ(answer->verdict, ShareVerdict::kBusy);
 }
 
-TEST_F(AttendantTest, ThreadThatCannotBeStartedIsAnErrorAndTriedAgain) {
+TEST_F(ShareServerTest, ThreadThatCannotBeStartedIsAnErrorAndTriedAgain) {
   OtherProcess other([&](const Line&) {
-    const std::unique_ptr<Ledger> ledger = server_.join();
+    const std::unique_ptr<Server> joined = server_.join();
     Echo echo;
-    Attendant attendant(*ledger, echo);
+    ShareServer share_server(*joined, echo.events());
     {
       const platform::PlannedFault fault(platform::SystemCall::kStartThread, 1, EAGAIN);
-      EXPECT_FALSE(attendant.listen().ok());
+      EXPECT_FALSE(share_server.listen().ok());
     }
     {
       const platform::PlannedFault fault(platform::SystemCall::kConnect, 1, EADDRINUSE);
-      EXPECT_TRUE(fails_with(attendant.listen(), ErrorCode::kConnection));
+      EXPECT_TRUE(fails_with(share_server.listen(), ErrorCode::kConnection));
     }
-    EXPECT_TRUE(is_ok(attendant.listen()));
+    EXPECT_TRUE(is_ok(share_server.listen()));
   });
   EXPECT_TRUE(other.ended_well());
 }
 
 // ---- Watching others: in this process, after its children were made ----
 
-class AttendantWatch : public testing::Test {
+class ShareServerWatch : public testing::Test {
  protected:
   auto member() {
     return [this](const Line& line) {
-      const std::unique_ptr<Ledger> ledger = server_.join();
-      line.say(ledger->own_tag().word());
+      const std::unique_ptr<Server> joined = server_.join();
+      line.say(joined->slots().own_tag().word());
       line.hear();
     };
   }
@@ -252,80 +267,101 @@ class AttendantWatch : public testing::Test {
   }
 
   TestServer server_;
-  std::unique_ptr<Ledger> ledger_ = server_.join();
+  std::unique_ptr<Server> joined_ = server_.join();
   Echo echo_;
   std::future<ProcessTag> ended_ = echo_.ended.get_future();
 };
 
-TEST_F(AttendantWatch, NoticesTheEndOfAProcess) {
+TEST_F(ShareServerWatch, NoticesTheEndOfAProcess) {
   OtherProcess other(member());
   const ProcessTag tag = tag_of(other);
-  Attendant attendant(*ledger_, echo_);
-  ASSERT_TRUE(is_ok(attendant.watch(tag, identity_of(other))));
+  ShareServer share_server(*joined_, echo_.events());
+  ASSERT_TRUE(is_ok(share_server.watch(tag, identity_of(other))));
   other.kill();
   EXPECT_EQ(ended_.get(), tag);
 }
 
-TEST_F(AttendantWatch, NoticesAnEndThatCameBeforeAndOneItCannotWaitFor) {
+TEST_F(ShareServerWatch, NoticesAnEndThatCameBeforeAndOneItCannotWaitFor) {
   OtherProcess other(member());
   const ProcessTag tag = tag_of(other);
   other.kill();
-  Attendant attendant(*ledger_, echo_);
-  ASSERT_TRUE(is_ok(attendant.watch(tag, {})));
+  ShareServer share_server(*joined_, echo_.events());
+  ASSERT_TRUE(is_ok(share_server.watch(tag, {})));
   EXPECT_EQ(ended_.get(), tag);
 }
 
 // As a process of another namespace is seen, whose number means another one here, or none.
-TEST_F(AttendantWatch, NoticesTheEndOfAProcessWhoseNumberMeansNothingHere) {
+TEST_F(ShareServerWatch, NoticesTheEndOfAProcessWhoseNumberMeansNothingHere) {
   OtherProcess other(member());
   const ProcessTag tag = tag_of(other);
   platform::ProcessIdentity stranger = identity_of(other);
   ++stranger.birth;
-  Attendant attendant(*ledger_, echo_);
-  ASSERT_TRUE(is_ok(attendant.watch(tag, stranger)));
+  ShareServer share_server(*joined_, echo_.events());
+  ASSERT_TRUE(is_ok(share_server.watch(tag, stranger)));
   other.kill();
   EXPECT_EQ(ended_.get(), tag);
 }
 
-TEST_F(AttendantWatch, EndOfAnotherProcessOfTheSameNumberIsNoEnd) {
+TEST_F(ShareServerWatch, EndOfAnotherProcessOfTheSameNumberIsNoEnd) {
   OtherProcess other(member());
   const ProcessTag tag = tag_of(other);
   OtherProcess namesake([](const Line& line) { line.hear(); });
-  Attendant attendant(*ledger_, echo_);
-  ASSERT_TRUE(is_ok(attendant.watch(tag, identity_of(namesake))));
+  ShareServer share_server(*joined_, echo_.events());
+  ASSERT_TRUE(is_ok(share_server.watch(tag, identity_of(namesake))));
   namesake.kill();
   EXPECT_EQ(ended_.wait_for(std::chrono::milliseconds(20)), std::future_status::timeout);
   other.kill();
   EXPECT_EQ(ended_.get(), tag);
 }
 
-TEST_F(AttendantWatch, ForgottenProcessEndsUnnoticed) {
+TEST_F(ShareServerWatch, ForgottenProcessEndsUnnoticed) {
   OtherProcess forgotten(member());
   const ProcessTag tag = tag_of(forgotten);
   OtherProcess other(member());
   const ProcessTag other_tag = tag_of(other);
-  Attendant attendant(*ledger_, echo_);
-  ASSERT_TRUE(is_ok(attendant.watch(tag, identity_of(forgotten))));
-  ASSERT_TRUE(is_ok(attendant.watch(other_tag, identity_of(other))));
-  attendant.forget(tag);
+  ShareServer share_server(*joined_, echo_.events());
+  ASSERT_TRUE(is_ok(share_server.watch(tag, identity_of(forgotten))));
+  ASSERT_TRUE(is_ok(share_server.watch(other_tag, identity_of(other))));
+  share_server.forget(tag);
   forgotten.kill();
   other.kill();
   // Noted once, or the promise would complain.
   EXPECT_EQ(ended_.get(), other_tag);
 }
 
-TEST_F(AttendantWatch, EndsWhileItWatches) {
+TEST_F(ShareServerWatch, EndThatCannotBeSeenToIsToldAgain) {
   OtherProcess other(member());
-  Attendant attendant(*ledger_, echo_);
-  ASSERT_TRUE(is_ok(attendant.watch(tag_of(other), identity_of(other))));
+  const ProcessTag tag = tag_of(other);
+  echo_.busy = 3;
+  ShareServer share_server(*joined_, echo_.events());
+  ASSERT_TRUE(is_ok(share_server.watch(tag, identity_of(other))));
+  other.kill();
+  EXPECT_EQ(ended_.get(), tag);
 }
 
-TEST_F(AttendantWatch, NeedsNoThreadUntilItHasWork) {
+TEST_F(ShareServerWatch, ChoresAreDoneUntilNoneIsLeft) {
+  OtherProcess other(member());
+  echo_.busy = 3;
+  ShareServer share_server(*joined_, echo_.events());
+  share_server.wake();  // nothing happens, there is no thread
+  ASSERT_TRUE(is_ok(share_server.watch(tag_of(other), identity_of(other))));
+  share_server.wake();
+  echo_.chores.get_future().wait();
+}
+
+TEST_F(ShareServerWatch, EndsWhileItWatches) {
+  OtherProcess other(member());
+  ShareServer share_server(*joined_, echo_.events());
+  ASSERT_TRUE(is_ok(share_server.watch(tag_of(other), identity_of(other))));
+}
+
+TEST_F(ShareServerWatch, NeedsNoThreadUntilItHasWork) {
   const platform::PlannedFault fault(platform::SystemCall::kStartThread, 1, EAGAIN);
-  const std::unique_ptr<Ledger> alone = value_of(Ledger::make_private(TestServer::shape()));
-  Attendant attendant(*alone, echo_);
-  EXPECT_TRUE(is_ok(attendant.listen()));  // nobody can come
-  EXPECT_FALSE(attendant.watch(ProcessTag(1, 1), {}).ok());
+  const std::unique_ptr<Server> alone =
+      value_of(Server::make_private(TestServer::shape(), TestServer::numbers()));
+  ShareServer share_server(*alone, echo_.events());
+  EXPECT_TRUE(is_ok(share_server.listen()));  // nobody can come
+  EXPECT_FALSE(share_server.watch(ProcessTag(1, 1), {}).ok());
 }
 
 }  // namespace
