@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // An event: which task of which stream it was recorded behind last. That the stream has done the
-// task is all there is to know, so nobody who waits needs the event any more. Slots are
-// type-stable, and `sequence` goes on counting when a slot is used for another event.
+// task is all there is to know, so a wait that is queued does not need the event any more. Slots
+// are type-stable, and `sequence` goes on counting when a slot is used for another event.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@
 #include "base/deadline.h"
 #include "base/handle.h"
 #include "base/mutex.h"
-#include "stream/watch_list.h"
+#include "stream/wait_links.h"
 
 namespace understudy {
 
@@ -40,11 +40,12 @@ struct Event {
   std::atomic<uint32_t> state{0};  // a SlotState
   uint32_t index = 0;
   uint32_t pool_next = 0;
-  // Constant while it lives; atomic for those who hold a stale handle.
+  // Constant while it lives; atomic for threads that hold a stale handle.
   std::atomic<uint32_t> device{0};
   std::atomic<EventFamily> family{EventFamily::kClassic};
   std::atomic<bool> can_reset{false};  // a stream may wait for a record that is yet to come
   std::atomic<bool> has_time{false};
+  std::atomic<bool> is_limited{false};  // counts against the limit of its device
 
   // Events for other processes: whether this is one of another process, and the hold on it.
   std::atomic<bool> is_opened{false};
@@ -65,15 +66,21 @@ struct Event {
 
   std::atomic<uint64_t> sequence{0};  // number of the last record; changed under the lock
 
-  // Streams parked until the next record: the list is under the lock of Waiting.
-  std::atomic<uint32_t> unbound_waits{0};
-  WatchList waiters;
+  ParkedStreams unbound_waits;  // until the next record
+
+  SlotLife life() const { return SlotState::life(state.load(std::memory_order_acquire)); }
 };
 
-// An event as someone remembers it.
+// An event as a caller remembers it. The functions REQUIRE that it was valid once, and tell of
+// another event if the slot is used again.
 struct EventReference {
   Event* event = nullptr;
   uint32_t state = 0;
+
+  uint32_t id() const { return event->index; }
+  EventFamily family() const { return event->family.load(); }
+  // Whether another process made it.
+  bool is_opened() const { return event->is_opened.load(); }
 };
 
 }  // namespace understudy

@@ -19,7 +19,7 @@ void release_shared_event(Task& task) {
   if (task.kind == TaskKind::kWaitForShared) {
     task.shared_wait.shared->drop_user();
   } else if (task.record.shared != nullptr) {
-    // Reached, or dropped, which ends it as well: whoever waits for it goes on.
+    // Reached, or dropped, which ends it as well: threads and streams that wait for it go on.
     task.record.shared->reach(task.record.shared_record);
     task.record.shared->drop_user();
   }

@@ -8,7 +8,7 @@
 
 namespace understudy {
 
-// The stream got to a record: notes the time, if it is still the latest and someone may ask.
+// The stream got to a record: notes the time, if it is still the latest and has one.
 void reach_record(const EventMoment& moment);
 // Forgets the record, unless there is a later one.
 void reset_event(const EventMoment& moment);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stream/events.h"
 
+#include <algorithm>
 #include <cinttypes>
 #include <utility>
 
@@ -18,9 +19,8 @@ Error was_destroyed(const EventReference& reference) {
   return not_an_event(Events::handle_of(reference));
 }
 
-// Under the event's lock.
-bool is_same(const EventReference& reference) {
-  return reference.event->state.load() == reference.state;
+bool is_same(const Event& event, const EventReference& reference) US_REQUIRES(event.mutex) {
+  return event.state.load() == reference.state;
 }
 
 }  // namespace
@@ -37,7 +37,7 @@ Result<EventReference> Events::create(const EventDescription& description) {
 }
 
 Result<SharedEventLink*> Events::make_link() {
-  Result<SharedEventLink*> link = links_.make();
+  Result<SharedEventLink*> link = links_.make([](EventTable& table) { return table.add(); });
   if (link.ok() || link.error().code() != ErrorCode::kOutOfResources) return link;
   return link.error().as(ErrorCode::kOutOfEvents);
 }
@@ -55,12 +55,22 @@ Result<EventReference> Events::open(ShareToken token, unsigned device) {
 Result<ShareToken> Events::token_of(const EventReference& reference) {
   Event& event = *reference.event;
   MutexLock lock(event.mutex);
-  if (!is_same(reference)) return was_destroyed(reference);
+  if (!is_same(event, reference)) return was_destroyed(reference);
   if (event.shared == nullptr) {
-    return Error::format(ErrorCode::kRefused, "event %u was created without the IPC flag",
+    return Error::format(ErrorCode::kInvalidParam, "event %u was created without the IPC flag",
                          event.index);
   }
   return event.shared->token();
+}
+
+// EVENT-05, EVENT-19
+Result<void> Events::take_number(const EventDescription& description) {
+  if (!description.is_limited) return {};
+  const unsigned limit = settings_.product.most_events;
+  if (limited_[description.device].fetch_add(1) < limit) return {};
+  give_number_back(description.device, description.is_limited);
+  return Error::format(ErrorCode::kOutOfEvents, "event limit (%u) of device %u reached", limit,
+                       description.device);
 }
 
 // Takes the link over, also where it fails.
@@ -69,24 +79,16 @@ Result<EventReference> Events::create_linked(const EventDescription& description
   ScopeExit unlink([&] {
     if (link != nullptr) link->drop_user();
   });
-  std::atomic<uint32_t>& created = created_[description.device];
-  if (created.fetch_add(1) >= kMostEvents) {
-    created.fetch_sub(1);
-    return Error::format(ErrorCode::kOutOfEvents, "device %u has %u events, which is all it can",
-                         description.device, kMostEvents);
-  }
-  const std::optional<uint32_t> index = pool_.take();
-  if (!index) {
-    created.fetch_sub(1);
-    return out_of_numbers("event");
-  }
-  Event& event = pool_.at(*index);
-  // Once: whoever holds a stale handle may look at it.
-  if (event.index != *index) event.index = *index;
+  US_TRY(take_number(description));
+  ScopeExit uncount([&] { give_number_back(description.device, description.is_limited); });
+  US_TRY_ASSIGN(Event* const taken, events_.take());
+  uncount.dismiss();
+  Event& event = *taken;
   event.device.store(description.device);
   event.family.store(description.family);
   event.can_reset.store(description.can_reset);
   event.has_time.store(description.has_time);
+  event.is_limited.store(description.is_limited);
   MutexLock lock(event.mutex);
   event.is_opened.store(is_opened);
   event.shared = link;
@@ -103,13 +105,8 @@ Result<EventReference> Events::create_linked(const EventDescription& description
 }
 
 Result<EventReference> Events::find(uint64_t handle) {
-  const HandleParts parts = HandleParts::split(handle);
-  if (parts.tag == HandleTag::kEvent && pool_.exists(parts.index)) {
-    Event& event = pool_.at(parts.index);
-    const uint32_t state = event.state.load(std::memory_order_acquire);
-    if (SlotState::alive(state) && SlotState::generation(state) == parts.generation) {
-      return EventReference{&event, state};
-    }
+  if (Event* const event = events_.find_live(handle)) {
+    return EventReference{event, SlotState::of_live(handle)};
   }
   return not_an_event(handle);
 }
@@ -119,14 +116,18 @@ uint64_t Events::handle_of(const EventReference& event) {
       .pack();
 }
 
-unsigned Events::available(unsigned device) const { return kMostEvents - created_[device].load(); }
+unsigned Events::available(unsigned device) const {
+  const unsigned limit = settings_.product.most_events;
+  // A call that will be refused may be counted for a moment.
+  return limit - std::min(limit, limited_[device].load());
+}
 
 Result<void> Events::destroy(const EventReference& reference) {
   Event& event = *reference.event;
   SharedEventLink* link = nullptr;
   {
     MutexLock lock(event.mutex);
-    if (!is_same(reference)) return was_destroyed(reference);
+    if (!is_same(event, reference)) return was_destroyed(reference);
     event.state.store(reference.state + 1);
     link = std::exchange(event.shared, nullptr);
   }
@@ -134,14 +135,14 @@ Result<void> Events::destroy(const EventReference& reference) {
     if (!event.is_opened.load()) link->close();
     link->drop_user();
   }
-  streams_.waiting().note_event(event);
-  created_[event.device.load()].fetch_sub(1);
-  if (!SlotState::is_used_up(reference.state + 1)) pool_.give_back(event.index);
+  streams_.wait_graph().note_event(event);
+  give_number_back(event.device.load(), event.is_limited.load());
+  events_.recycle(event);
   return {};
 }
 
 void Events::end_device(unsigned device) {
-  pool_.for_each([&](Event& event) {
+  events_.for_each([&](Event& event) {
     const uint32_t state = event.state.load(std::memory_order_acquire);
     if (!SlotState::alive(state) || event.device.load() != device) return;
     (void)destroy({&event, state});  // unless another thread does just now
@@ -153,8 +154,9 @@ Result<void> Events::record(const EventReference& reference, const StreamReferen
   US_TRY(streams_.prepare(stream));
   {
     MutexLock lock(event.mutex);
-    if (!is_same(reference)) return was_destroyed(reference);
-    Task task(TaskKind::kRecord, stream.stream->device.load(std::memory_order_relaxed));
+    if (!is_same(event, reference)) return was_destroyed(reference);
+    if (stream.holds_tasks()) return hold(stream);
+    Task task(TaskKind::kRecord, stream.device());
     const uint64_t sequence = event.sequence.load(std::memory_order_relaxed) + 1;
     task.record = {{&event, reference.state, sequence}, nullptr, 0};
     if (event.shared != nullptr) {
@@ -175,7 +177,7 @@ Result<void> Events::record(const EventReference& reference, const StreamReferen
     if (is_awaited) event.awaited_records.back() = {*event.record, sequence};
     event.sequence.store(sequence);
   }
-  streams_.waiting().note_event(event);
+  streams_.wait_graph().note_event(event);
   return {};
 }
 
@@ -186,8 +188,9 @@ Result<void> Events::reset(const EventReference& reference, const StreamReferenc
   }
   US_TRY(streams_.prepare(stream));
   MutexLock lock(event.mutex);
-  if (!is_same(reference)) return was_destroyed(reference);
-  Task task(TaskKind::kResetEvent, stream.stream->device.load(std::memory_order_relaxed));
+  if (!is_same(event, reference)) return was_destroyed(reference);
+  if (stream.holds_tasks()) return hold(stream);
+  Task task(TaskKind::kResetEvent, stream.device());
   const uint64_t sequence = event.sequence.load();
   task.moment = {&event, reference.state, sequence};
   US_TRY_ASSIGN(const uint64_t position, streams_.submit_prepared(stream, task));
@@ -196,22 +199,25 @@ Result<void> Events::reset(const EventReference& reference, const StreamReferenc
 }
 
 Result<void> Events::let_wait(const StreamReference& stream, const EventReference& reference,
-                              uint32_t limit_seconds) {
+                              std::optional<uint32_t> limit) {
   Event& event = *reference.event;
+  const uint32_t limit_seconds =
+      limit.value_or(default_wait_limit_.load(std::memory_order_relaxed));
   US_TRY(streams_.prepare(stream));
   MutexLock lock(event.mutex);
-  if (!is_same(reference)) return was_destroyed(reference);
+  if (!is_same(event, reference)) return was_destroyed(reference);
+  if (stream.holds_tasks()) return hold(stream);
   if (event.shared != nullptr && event.shared->latest() != event.shared_record) {
     const uint64_t record = event.shared->latest();
     if (event.shared->state(record) == RecordState::kReached) return {};
-    Task task(TaskKind::kWaitForShared, stream.stream->device.load(std::memory_order_relaxed));
+    Task task(TaskKind::kWaitForShared, stream.device());
     event.shared->add_user();
     task.shared_wait = {event.shared, record, limit_seconds, 0, false, kNever};
     US_TRY(streams_.submit_prepared(stream, task));
     return {};
   }
   const bool classic = event.family.load() == EventFamily::kClassic;
-  Task task(TaskKind::kWaitForRecord, stream.stream->device.load(std::memory_order_relaxed));
+  Task task(TaskKind::kWaitForRecord, stream.device());
   task.wait = {.stream = nullptr,
                .position = 0,
                .moment = {&event, reference.state, event.sequence.load()},
@@ -226,28 +232,40 @@ Result<void> Events::let_wait(const StreamReference& stream, const EventReferenc
   if (event.record && !is_reset) {
     const auto [on, position] = *event.record;
     // Tasks of the stream itself come one after the other anyway.
-    if (on == stream.stream || on->is_done(position)) return {};
+    if (on == stream.stream) return {};
+    if (on->is_done(position)) {
+      streams_.order().note(*stream.stream, *on, position, 0);
+      return {};
+    }
     task.wait.stream = on;
     task.wait.position = position;
   } else if (!classic) {
     return {};
   } else if (!event.can_reset.load()) {
-    return Error::format(ErrorCode::kRefused,
-                         "event %u was never recorded and has no SYNC flag, so nobody can wait for "
-                         "it",
+    return Error::format(ErrorCode::kInvalidParam,
+                         "event %u was never recorded and has no SYNC flag, so no stream can wait "
+                         "for it",
                          event.index);
   }
   // The task looks at these under the lock.
-  US_TRY(streams_.submit_prepared(stream, task));
+  US_TRY_ASSIGN(const uint64_t queued, streams_.submit_prepared(stream, task));
+  if (task.wait.stream != nullptr && limit_seconds == 0) {
+    streams_.order().note(*stream.stream, *task.wait.stream, task.wait.position, queued);
+  }
   if (task.wait.stream == nullptr) ++event.unbound_tasks;
   if (classic) ++event.queued_waits;
+  return {};
+}
+
+Result<void> Events::hold(const StreamReference& stream) {
+  US_TRY(streams_.submit_prepared(stream, Task(TaskKind::kNothing, stream.device())));
   return {};
 }
 
 Result<Events::Latest> Events::latest_of_any(const EventReference& reference) {
   Event& event = *reference.event;
   MutexLock lock(event.mutex);
-  if (!is_same(reference)) return was_destroyed(reference);
+  if (!is_same(event, reference)) return was_destroyed(reference);
   if (event.shared == nullptr) return Latest{.record = event.record};
   const uint64_t record = event.shared->latest();
   // This process can do more about its own.
@@ -268,10 +286,16 @@ Result<std::optional<bool>> Events::status(const EventReference& reference) {
   return std::optional(latest.record->stream->is_done(latest.record->position));
 }
 
+Result<bool> Events::is_complete(const EventReference& reference) {
+  US_TRY_ASSIGN(const std::optional<bool> reached, status(reference));
+  return reached.value_or(reference.family() != EventFamily::kClassic);
+}
+
 Result<bool> Events::waits_are_over(const EventReference& reference) {
-  MutexLock lock(reference.event->mutex);
-  if (!is_same(reference)) return was_destroyed(reference);
-  return reference.event->queued_waits == 0;
+  Event& event = *reference.event;
+  MutexLock lock(event.mutex);
+  if (!is_same(event, reference)) return was_destroyed(reference);
+  return event.queued_waits == 0;
 }
 
 Result<void> Events::synchronize(const EventReference& reference, Deadline deadline) {
@@ -292,7 +316,7 @@ Result<void> Events::synchronize(const EventReference& reference, Deadline deadl
 Result<Clock::time_point> Events::time(const EventReference& reference) {
   Event& event = *reference.event;
   MutexLock lock(event.mutex);
-  if (!is_same(reference)) return was_destroyed(reference);
+  if (!is_same(event, reference)) return was_destroyed(reference);
   if (!event.has_time.load()) {
     return Error::format(ErrorCode::kNoTimestamp, "event %u was created without TIME_LINE",
                          event.index);

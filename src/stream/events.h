@@ -10,9 +10,9 @@
 #include <optional>
 
 #include "base/deadline.h"
+#include "base/handle_table.h"
 #include "base/result.h"
 #include "device/settings.h"
-#include "memory/object_pool.h"
 #include "stream/event.h"
 #include "stream/shared_event_link.h"
 #include "stream/streams.h"
@@ -24,13 +24,13 @@ struct EventDescription {
   EventFamily family = EventFamily::kClassic;
   bool can_reset = false;
   bool has_time = false;
+  bool is_limited = false;  // takes one of the device's numbers when it is made
 };
 
 class Events {
  public:
-  static constexpr unsigned kMostEvents = 65536;  // on a device
-
-  Events(Streams& streams, Ledger& ledger) : streams_(streams), links_(ledger) {}
+  Events(const Settings& settings, Streams& streams, EventTable& table)
+      : settings_(settings), streams_(streams), links_(table) {}
 
   Result<EventReference> create(const EventDescription& description);
   // By what another process opens an event of kind kIpc.
@@ -40,7 +40,9 @@ class Events {
   // Refuses handles of events that ended or never were.
   Result<EventReference> find(uint64_t handle);
   static uint64_t handle_of(const EventReference& event);
+  // How many of those that count can still be made on a device.
   unsigned available(unsigned device) const;
+  uint64_t count() const { return events_.count_live(); }
   // Does not wait. Streams that wait for a record of it go on when that is reached; those that wait
   // for a record that never came, at once.
   Result<void> destroy(const EventReference& reference);
@@ -49,12 +51,17 @@ class Events {
 
   Result<void> record(const EventReference& reference, const StreamReference& stream);
   Result<void> reset(const EventReference& reference, const StreamReference& stream);
-  // Lets the stream wait for the latest record. `limit_seconds` is 0 for none.
+  // Lets the stream wait for the latest record. A limit of 0 seconds is none; without one the
+  // default counts.
   Result<void> let_wait(const StreamReference& stream, const EventReference& reference,
-                        uint32_t limit_seconds);
+                        std::optional<uint32_t> limit);
+  void set_default_wait_limit(uint32_t seconds) { default_wait_limit_.store(seconds); }
 
   // Whether the latest record is reached; nothing if there is none.
   Result<std::optional<bool>> status(const EventReference& reference);
+  // The same for programs: one without a record is complete unless it is a classic event
+  // (EVENT-12).
+  Result<bool> is_complete(const EventReference& reference);
   // Whether no stream waits for it any more.
   Result<bool> waits_are_over(const EventReference& reference);
   Result<void> synchronize(const EventReference& reference, Deadline deadline = kNever);
@@ -62,9 +69,16 @@ class Events {
   Result<Clock::time_point> time(const EventReference& reference);
 
  private:
+  // A number of the device for an event that counts.
+  Result<void> take_number(const EventDescription& description);
+  void give_number_back(unsigned device, bool is_limited) {
+    if (is_limited) limited_[device].fetch_sub(1);
+  }
   Result<EventReference> create_linked(const EventDescription& description, SharedEventLink* link,
                                        bool is_opened);
   Result<SharedEventLink*> make_link();
+  // A stream that holds its tasks takes one more, of which the event knows nothing.
+  Result<void> hold(const StreamReference& stream);
   // What is known of the latest record: where it is on a stream of this process, or which number
   // it has among those of others.
   struct Latest {
@@ -74,10 +88,12 @@ class Events {
   };
   Result<Latest> latest_of_any(const EventReference& reference);
 
+  const Settings& settings_;
   Streams& streams_;
   SharedEventLinks links_;
-  ObjectPool<Event> pool_;
-  std::array<std::atomic<uint32_t>, kMaxDevices> created_{};
+  HandleTable<Event> events_{HandleTag::kEvent, {"event", "created", "destroyed"}};
+  std::array<std::atomic<uint32_t>, kMaxDevices> limited_{};  // how many count on each device
+  std::atomic<uint32_t> default_wait_limit_{0};               // seconds; 0: none (EVENT-18)
 };
 
 }  // namespace understudy

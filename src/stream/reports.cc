@@ -4,8 +4,11 @@
 #include <algorithm>
 #include <cinttypes>
 #include <new>
+#include <utility>
 
 #include "platform/futex.h"
+#include "platform/log.h"
+#include "platform/thread.h"
 #include "stream/task_failure.h"
 
 namespace understudy {
@@ -45,21 +48,29 @@ Result<void> Reports::subscribe(const StreamReference& reference, uint64_t threa
   auto fresh = std::make_shared<ReportQueue>();
   MutexLock lock(mutex_);
   US_TRY(check_alive(reference));
-  if (stream.had_host_functions) return has_host_functions(stream);
-  if (stream.reports != nullptr) {
-    return Error::format(ErrorCode::kStreamSubscription,
-                         "a thread is subscribed to stream %u already", stream.index);
+  Subscription& subscription = subscription_locked(stream);
+  if (subscription.had_host_functions) return has_host_functions(stream);
+  const auto known = by_thread_.find(thread);
+  if (subscription.queue != nullptr) {
+    const bool is_same = known != by_thread_.end() && known->second == subscription.queue;
+    return Error::format(is_same ? ErrorCode::kStreamSubscription : ErrorCode::kInvalidParam,
+                         "%s thread is subscribed to stream %u already",
+                         is_same ? "the" : "another", stream.index);
+  }
+  if (known == by_thread_.end() && by_thread_.size() >= kMostThreads) {
+    return Error::format(ErrorCode::kOutOfResources, "limit of subscribed threads (%zu) reached",
+                         kMostThreads);
   }
   const auto [found, is_first] = by_thread_.try_emplace(thread, fresh);
-  const std::shared_ptr<ReportQueue>& queue = found->second;
-  if (is_first) queue->device = stream.device.load();
-  if (queue->device != stream.device.load()) {
-    return Error::format(ErrorCode::kThreadSubscription,
+  ReportQueue::Contents& contents = contents_locked(*found->second);
+  if (is_first) contents.device = stream.device.load();
+  if (contents.device != stream.device.load()) {
+    return Error::format(ErrorCode::kInvalidParam,
                          "thread 0x%" PRIx64 " serves streams of device %u, not of device %u",
-                         thread, queue->device, stream.device.load());
+                         thread, contents.device, stream.device.load());
   }
-  ++queue->streams;
-  stream.reports = queue;
+  ++contents.streams;
+  subscription.queue = found->second;
   return {};
 }
 
@@ -69,10 +80,13 @@ Result<void> Reports::unsubscribe(const StreamReference& reference, uint64_t thr
   {
     MutexLock lock(mutex_);
     US_TRY(check_alive(reference));
-    if (stream.had_host_functions) return has_host_functions(stream);
-    if (stream.reports == nullptr) return not_subscribed(ErrorCode::kStreamSubscription, stream);
+    const Subscription& subscription = subscription_locked(stream);
+    if (subscription.had_host_functions) return has_host_functions(stream);
+    if (subscription.queue == nullptr) {
+      return not_subscribed(ErrorCode::kStreamSubscription, stream);
+    }
     const auto found = by_thread_.find(thread);
-    if (found == by_thread_.end() || found->second != stream.reports) {
+    if (found == by_thread_.end() || found->second != subscription.queue) {
       return Error::format(ErrorCode::kThreadSubscription,
                            "another thread than 0x%" PRIx64 " is subscribed to stream %u", thread,
                            stream.index);
@@ -81,11 +95,12 @@ Result<void> Reports::unsubscribe(const StreamReference& reference, uint64_t thr
     leave_locked(stream);
   }
   if (dropped > 0) {
-    note_failure(reference,
-                 Error::format(ErrorCode::kNoCallbackThread,
-                               "the thread of stream %u unsubscribed before its callbacks ran",
-                               stream.index),
-                 FailureLife::kUntilTaken);
+    const Error error = Error::format(
+        ErrorCode::kNoCallbackThread,
+        "the thread of stream %u unsubscribed before its callbacks ran", stream.index);
+    log_failure({stream.device.load(), stream.index, static_cast<uint32_t>(dropped),
+                 platform::kernel_thread_id(), &error});
+    note_failure(reference, error, FailureLife::kUntilTaken);
     answer({&stream, dropped, {}});
   }
   return {};
@@ -93,40 +108,43 @@ Result<void> Reports::unsubscribe(const StreamReference& reference, uint64_t thr
 
 uint64_t Reports::drop_reports_locked(Stream& stream) {
   uint64_t last = 0;
-  if (stream.reports == nullptr) return last;
-  for (const Report& report : stream.reports->reports) {
+  const Subscription& subscription = subscription_locked(stream);
+  if (subscription.queue == nullptr) return last;
+  std::deque<Report>& reports = contents_locked(*subscription.queue).reports;
+  for (const Report& report : reports) {
     if (report.stream != &stream) continue;
     last = std::max(last, report.position);
     note_dropped_locked(report.callback);
   }
-  std::erase_if(stream.reports->reports,
-                [&](const Report& report) { return report.stream == &stream; });
+  std::erase_if(reports, [&](const Report& report) { return report.stream == &stream; });
   return last;
 }
 
 void Reports::leave_locked(Stream& stream) {
-  const std::shared_ptr<ReportQueue> queue = std::move(stream.reports);
-  stream.reports = nullptr;
+  const std::shared_ptr<ReportQueue> queue =
+      std::exchange(subscription_locked(stream).queue, nullptr);
   if (queue == nullptr) return;
-  --queue->streams;
+  --contents_locked(*queue).streams;
   end_if_idle_locked(queue);
 }
 
 void Reports::end_if_idle_locked(const std::shared_ptr<ReportQueue>& queue) {
-  if (queue->streams > 0 || !queue->reports.empty()) return;
+  const ReportQueue::Contents& contents = contents_locked(*queue);
+  if (contents.streams > 0 || !contents.reports.empty()) return;
   std::erase_if(by_thread_, [&](const auto& entry) { return entry.second == queue; });
-  ring(*queue);  // whoever waits for reports finds that there will be none
+  ring(*queue);  // a thread that waits for reports finds that there will be none
 }
 
 Result<void> Reports::check_subscribed(const StreamReference& reference) {
-  const Stream& stream = *reference.stream;
+  Stream& stream = *reference.stream;
   MutexLock lock(mutex_);
   US_TRY(check_alive(reference));
-  if (stream.had_host_functions) return has_host_functions(stream);
-  if (stream.reports == nullptr) return not_subscribed(ErrorCode::kNoCallbackThread, stream);
-  if (stream.reports->reports.size() < kMostReports) return {};
+  const Subscription& subscription = subscription_locked(stream);
+  if (subscription.had_host_functions) return has_host_functions(stream);
+  if (subscription.queue == nullptr) return not_subscribed(ErrorCode::kNoCallbackThread, stream);
+  if (contents_locked(*subscription.queue).reports.size() < kMostReports) return {};
   return Error::format(ErrorCode::kQueueFull,
-                       "%zu callbacks wait for the thread that is subscribed to stream %u",
+                       "callback limit (%zu) of the thread that is subscribed to stream %u reached",
                        kMostReports, stream.index);
 }
 
@@ -134,20 +152,22 @@ Result<void> Reports::claim_for_host_functions(const StreamReference& reference)
   Stream& stream = *reference.stream;
   MutexLock lock(mutex_);
   US_TRY(check_alive(reference));
-  if (stream.reports != nullptr) {
+  Subscription& subscription = subscription_locked(stream);
+  if (subscription.queue != nullptr) {
     return Error::format(ErrorCode::kStreamSubscription,
                          "a thread is subscribed to stream %u, which can have no host functions",
                          stream.index);
   }
-  stream.had_host_functions = true;
+  subscription.had_host_functions = true;
   return {};
 }
 
 bool Reports::send(Stream& stream, uint64_t position, const UserFunction& callback) {
   MutexLock lock(mutex_);
-  if (stream.reports == nullptr) return false;
-  stream.reports->reports.push_back({&stream, position, callback});
-  ring(*stream.reports);
+  const Subscription& subscription = subscription_locked(stream);
+  if (subscription.queue == nullptr) return false;
+  contents_locked(*subscription.queue).reports.push_back({&stream, position, callback});
+  ring(*subscription.queue);
   return true;
 }
 
@@ -160,9 +180,10 @@ Result<Report> Reports::take(uint64_t thread, Deadline deadline) {
       const auto found = by_thread_.find(thread);
       if (found == by_thread_.end()) return thread_not_subscribed(thread);
       queue = found->second;
-      if (!queue->reports.empty()) {
-        const Report report = queue->reports.front();
-        queue->reports.pop_front();
+      std::deque<Report>& reports = contents_locked(*queue).reports;
+      if (!reports.empty()) {
+        const Report report = reports.front();
+        reports.pop_front();
         end_if_idle_locked(queue);
         return report;
       }
@@ -181,7 +202,7 @@ void Reports::answer(const Report& report) {
   while (known < report.position &&
          !stream.answered.compare_exchange_weak(known, report.position)) {
   }
-  waiting_.wake(stream);
+  wait_graph_.wake(stream);
 }
 
 void Reports::forget(Stream& stream) {
@@ -192,7 +213,7 @@ void Reports::forget(Stream& stream) {
 void Reports::end(Stream& stream) {
   MutexLock lock(mutex_);
   leave_locked(stream);
-  stream.had_host_functions = false;
+  subscription_locked(stream).had_host_functions = false;
 }
 
 void Reports::note_dropped(const UserFunction& callback) {
@@ -201,12 +222,14 @@ void Reports::note_dropped(const UserFunction& callback) {
 }
 
 void Reports::note_dropped_locked(const UserFunction& callback) {
+  platform::log_note("the callback %p with the argument %p is dropped and never runs",
+                     reinterpret_cast<void*>(callback.function), callback.argument);
   const auto asked_for = dropped_.find(callback.function);
   if (asked_for == dropped_.end()) return;
   try {
     asked_for->second.push_back(callback.argument);
   } catch (const std::bad_alloc&) {
-    // Then nobody hears of this one; the stream goes on.
+    // Then this one is not remembered; the stream goes on.
   }
 }
 

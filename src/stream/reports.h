@@ -18,7 +18,7 @@
 #include "base/mutex.h"
 #include "base/result.h"
 #include "stream/stream.h"
-#include "stream/waiting.h"
+#include "stream/wait_graph.h"
 
 namespace understudy {
 
@@ -28,27 +28,30 @@ struct Report {
   UserFunction callback{};
 };
 
-// What one thread is to run. Under the lock of Reports but for the word it sleeps on.
+// What one thread is to run.
 struct ReportQueue {
-  unsigned device = 0;
-  unsigned streams = 0;  // that it serves
-  std::deque<Report> reports;
-  std::atomic<uint32_t> word{0};
+  struct Contents {
+    unsigned device = 0;
+    unsigned streams = 0;  // that it serves
+    std::deque<Report> reports;
+  };
+  KeptBy<Reports, Contents> contents;
+  std::atomic<uint32_t> word{0};  // what the thread sleeps on
 };
 
 class Reports {
  public:
-  explicit Reports(Waiting& waiting) : waiting_(waiting) {}
+  explicit Reports(WaitGraph& wait_graph) : wait_graph_(wait_graph) {}
 
   Result<void> subscribe(const StreamReference& reference, uint64_t thread);
-  // Callbacks that have not begun are dropped, and the stream hears of it.
+  // Callbacks that have not begun are dropped, which is a failure of the stream.
   Result<void> unsubscribe(const StreamReference& reference, uint64_t thread);
   // Refuses a stream that has no subscribed thread, or one with far too much to do.
   Result<void> check_subscribed(const StreamReference& reference);
   // Makes it a stream of host functions from now on.
   Result<void> claim_for_host_functions(const StreamReference& reference);
 
-  // Sends a callback out. False if nobody is subscribed.
+  // Sends a callback out. False if no thread is subscribed.
   bool send(Stream& stream, uint64_t position, const UserFunction& callback);
   // The next report for a thread.
   Result<Report> take(uint64_t thread, Deadline deadline);
@@ -67,6 +70,14 @@ class Reports {
 
  private:
   static constexpr size_t kMostReports = 1024 * 1024;
+  static constexpr size_t kMostThreads = 1024;
+
+  Subscription& subscription_locked(Stream& stream) US_REQUIRES(mutex_) {
+    return stream.subscription.value;
+  }
+  ReportQueue::Contents& contents_locked(ReportQueue& queue) US_REQUIRES(mutex_) {
+    return queue.contents.value;
+  }
 
   // Takes the stream from its thread.
   void leave_locked(Stream& stream) US_REQUIRES(mutex_);
@@ -76,10 +87,10 @@ class Reports {
   uint64_t drop_reports_locked(Stream& stream) US_REQUIRES(mutex_);
   void note_dropped_locked(const UserFunction& callback) US_REQUIRES(mutex_);
 
-  Waiting& waiting_;
+  WaitGraph& wait_graph_;
   Mutex mutex_{LockRank::kReports};
   std::map<uint64_t, std::shared_ptr<ReportQueue>> by_thread_ US_GUARDED_BY(mutex_);
-  // By function, for those that someone asks for.
+  // By function, for those that were asked for.
   std::map<void (*)(void*), std::vector<void*>> dropped_ US_GUARDED_BY(mutex_);
 };
 

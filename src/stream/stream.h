@@ -10,6 +10,7 @@
 
 #include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -17,20 +18,27 @@
 #include "base/error.h"
 #include "base/handle.h"
 #include "base/mutex.h"
-#include "memory/object_pool.h"
+#include "device/product_profile.h"
+#include "stream/kept_by.h"
+#include "stream/stream_waits.h"
 #include "stream/task_queue.h"
-#include "stream/watch_list.h"
+#include "stream/wait_links.h"
 
 namespace understudy {
 
+class Reports;
+class RunQueue;
+class StreamOrder;
+class StreamRegistry;
+class WaitGraph;
 struct ReportQueue;
 
-// Who may run the tasks of a stream.
+// Which threads may run the tasks of a stream.
 enum class RunState : uint8_t {
-  kIdle,     // nobody needs to: the queue is empty, or someone is about to look
-  kReady,    // whoever takes it from the scheduler's list
+  kIdle,     // none needs to: the queue is empty, or a thread is about to look
+  kReady,    // the one that takes it from the run queue
   kRunning,  // its owner
-  kParked,   // nobody: the task in front waits for something
+  kParked,   // none: the task in front waits for something
 };
 
 inline constexpr unsigned kPriorities = 8;
@@ -48,8 +56,22 @@ struct StreamSettings {
   CoreLimits core_limits;
 };
 
+// A stream's place among those that are ready.
+struct ReadyLink {
+  Stream* next = nullptr;
+  Stream* previous = nullptr;
+  size_t list = 0;            // the number of the list
+  bool needs_worker = false;  // the task in front is not for threads that wait
+};
+
+// The thread of the program that runs the stream's callbacks, if there is one.
+struct Subscription {
+  std::shared_ptr<ReportQueue> queue;
+  bool had_host_functions = false;
+};
+
 struct Stream {
-  // ---- What it is. Constant while it lives; atomic for those who hold a stale handle.
+  // ---- What it is. Constant while it lives; atomic for threads that hold a stale handle.
   std::atomic<uint32_t> state{0};  // a SlotState
   uint32_t index = 0;
   uint32_t pool_next = 0;
@@ -58,53 +80,66 @@ struct Stream {
   std::atomic<uint32_t> device{0};
   std::atomic<uint32_t> priority{0};
   std::atomic<bool> is_default{false};
-  std::atomic<bool> is_unattended{false};  // whoever waits for it does not wait
+  std::atomic<bool> is_unattended{false};  // synchronisations do not wait for it
+  std::atomic<bool> holds_tasks{false};    // they are for a model, and never run by themselves
+  std::atomic<OverflowMode> overflow_mode{OverflowMode::kSaturation};  // of its device, then
   std::atomic<bool> stops_on_failure{false};
-  StreamSettings settings;  // under the lock of Streams
+  KeptBy<StreamRegistry, StreamSettings> settings;
+  // Where viewers of the process see that it has work; its own flag where they do not.
+  std::atomic<uint8_t> unseen_mark{0};
+  std::atomic<uint8_t>* busy_mark = &unseen_mark;
 
-  // ---- Those who add tasks.
+  // ---- Threads that add tasks.
   alignas(64) BriefMutex queue_mutex{LockRank::kStreamQueue};
-  std::atomic<uint64_t> submitted{0};
+  std::atomic<uint64_t> submitted{0};        // changed under the lock
   std::atomic<uint64_t> known_completed{0};  // at least so many are
-  TaskQueue queue;
+  TaskQueue queue;                           // its end under the lock; its front is the owner's
 
   // ---- The owner.
   alignas(64) std::atomic<uint64_t> completed{0};
   std::atomic<bool> in_user_code{false};  // the owner runs a function of the program
-  std::optional<Error> untold;            // why the task in front has failed
+  std::optional<Error> unreported;        // why the task in front has failed
   uint64_t reported = 0;                  // position of the task whose callback was sent out
 
-  // ---- What others tell the owner. Changes rarely, and all look at it.
+  // ---- What others tell the owner. Changes rarely, and all threads read it.
   alignas(64) std::atomic<RunState> run_state{RunState::kIdle};
   std::atomic<uint64_t> drop_until{0};  // tasks up to here do not run
   std::atomic<uint64_t> stop_at{0};     // this task ends early, the rest runs
   std::atomic<uint64_t> answered{0};    // the callback of the task at this position ran
   std::atomic<uint32_t> aborts{0};
   std::atomic<bool> aborted_with_device{false};
-  std::atomic<bool> is_orphan{false};  // destroyed: whoever owns it last gives the slot back
+  std::atomic<bool> is_orphan{false};  // destroyed: its last owner gives the slot back
+  Stream* next_closed = nullptr;       // among those that the thread which closed it has to end
 
-  // ---- Those who wait for it, under the lock of Waiting; the lowest position they want.
-  std::atomic<uint64_t> wanted{kNoPosition};
-  WatchList watchers;
-  ParkedStream parked;
+  // ---- Threads and streams that wait for it, and what it waits for itself.
+  std::atomic<uint64_t> wanted{kNoPosition};  // the lowest position that is waited for
+  KeptBy<WaitGraph, WaitList> waiters;
+  KeptBy<WaitGraph, ParkedStream> parked;
 
-  // ---- The list of streams that are ready, under the lock of the scheduler.
-  Stream* ready_next = nullptr;
-  Stream* ready_previous = nullptr;
-  size_t ready_list = 0;      // the number of the list
-  bool needs_worker = false;  // the task in front is not for threads that wait
+  KeptBy<RunQueue, ReadyLink> ready;
+  KeptBy<StreamOrder, RecentWaits> recent_waits;
 
-  // ---- What went wrong since someone was told.
+  // ---- The first failure that no synchronisation has returned.
   std::atomic<bool> has_failed{false};
   Mutex failure_mutex{LockRank::kStreamFailure};
   std::optional<Error> failure US_GUARDED_BY(failure_mutex);
   bool failure_stays US_GUARDED_BY(failure_mutex) = false;
 
-  // ---- Callbacks, under the lock of Reports.
-  std::shared_ptr<ReportQueue> reports;
-  bool had_host_functions = false;
+  KeptBy<Reports, Subscription> subscription;
 
-  // Tasks up to a position do not run any more.
+  // Adds a task at the end, and returns its position. May throw for want of memory.
+  uint64_t push_locked(const Task& task) US_REQUIRES(queue_mutex) {
+    queue.push(task);
+    const uint64_t position = submitted.load(std::memory_order_relaxed) + 1;
+    submitted.store(position);
+    return position;
+  }
+  // Tasks that are queued do not run any more. Returns the position of the last one.
+  uint64_t drop_queued_locked() US_REQUIRES(queue_mutex) {
+    const uint64_t position = submitted.load();
+    drop_tasks_until(position);
+    return position;
+  }
   void drop_tasks_until(uint64_t position) {
     uint64_t known = drop_until.load();
     while (known < position && !drop_until.compare_exchange_weak(known, position)) {
@@ -120,11 +155,16 @@ struct Stream {
   bool is_done(uint64_t position) const {
     return completed.load(std::memory_order_acquire) >= position;
   }
+  SlotLife life() const { return SlotState::life(state.load(std::memory_order_acquire)); }
+  // By the thread that makes it ready, after that, and by the one that makes it idle, before that:
+  // so the marks come in the order of the states.
+  void mark_busy() const { busy_mark->store(1, std::memory_order_relaxed); }
+  void mark_idle() const { busy_mark->store(0, std::memory_order_relaxed); }
+  bool has_tasks() const { return submitted.load() != completed.load(); }
 };
 
-using StreamPool = ObjectPool<Stream, 32>;
-
-// A stream as someone remembers it.
+// A stream as a caller remembers it. The functions below valid() REQUIRE that it was valid once,
+// and tell of another stream if the slot is used again.
 struct StreamReference {
   Stream* stream = nullptr;
   uint32_t state = 0;
@@ -132,11 +172,21 @@ struct StreamReference {
   bool valid() const {
     return stream != nullptr && stream->state.load(std::memory_order_acquire) == state;
   }
-  // REQUIRES: was valid once.
   uint64_t handle() const;
+  uint32_t id() const { return stream->index; }
+  uint64_t owner() const { return stream->owner.load(std::memory_order_relaxed); }
+  unsigned device() const { return stream->device.load(std::memory_order_relaxed); }
+  uint32_t priority() const { return stream->priority.load(std::memory_order_relaxed); }
+  uint32_t flags() const { return stream->flags.load(std::memory_order_relaxed); }
+  bool is_default() const { return stream->is_default.load(std::memory_order_relaxed); }
+  bool holds_tasks() const { return stream->holds_tasks.load(std::memory_order_relaxed); }
+  OverflowMode overflow_mode() const {
+    return stream->overflow_mode.load(std::memory_order_relaxed);
+  }
+  bool stops_on_failure() const { return stream->stops_on_failure.load(); }
 };
 
-// What to say of a handle whose stream has ended, or never was.
+// The error for a handle whose stream has ended, or never was.
 Error not_a_live_stream(uint64_t handle);
 
 }  // namespace understudy

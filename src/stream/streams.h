@@ -1,63 +1,81 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// All streams of the process: made, given tasks, waited for, and ended. A thread that waits for a
-// stream nobody runs does the work itself, as far as it contains no function of the program.
+// All streams of the process: they are given tasks, waited for, aborted and ended. This object owns
+// the parts that do it, each of which knows only those above it in this list:
+//
+//   StreamRegistry    which streams there are
+//   StreamOrder       which of them come behind which tasks of others
+//   RunQueue          which of them are ready, and the worker threads
+//   WaitGraph         which of them are parked, and the threads that sleep
+//   Reports           callbacks on their way to threads of the program
+//   TaskRunner        runs the tasks of a stream that the calling thread owns
+//   Workers           what a worker thread does with a stream
+//   StreamWaiter      what a thread that waits for a stream does
+//   WorkerHelperPool  lends idle workers to large copies
+//
 // Rules: STREAM, GEN-04 to GEN-06. Any thread may call anything, without a lock.
 #pragma once
 
-#include <array>
-#include <atomic>
 #include <cstdint>
 #include <optional>
-#include <set>
-#include <vector>
 
 #include "base/deadline.h"
-#include "base/mutex.h"
 #include "base/result.h"
 #include "device/settings.h"
 #include "memory/host_memory.h"
 #include "memory/transfer.h"
 #include "stream/reports.h"
-#include "stream/scheduler.h"
+#include "stream/run_queue.h"
 #include "stream/stream.h"
+#include "stream/stream_order.h"
+#include "stream/stream_registry.h"
+#include "stream/stream_waiter.h"
 #include "stream/task_runner.h"
-#include "stream/waiting.h"
+#include "stream/wait_graph.h"
+#include "stream/worker_helper_pool.h"
+#include "stream/workers.h"
 
 namespace understudy {
 
-struct StreamDescription {
-  uint64_t owner = 0;  // the context, by its handle
-  unsigned device = 0;
-  uint32_t priority = 0;
-  uint32_t flags = 0;  // for whoever asks for them
-  bool is_default = false;
-  bool is_unattended = false;
-};
-
-enum class FailureMode : uint8_t { kContinue, kStop };
-
-// Position of the task that the calling thread queued last, as far as 32 bits tell; 0 before.
+// Position of the task that the calling thread queued last, other than on a default stream, as far
+// as 32 bits tell; 0 before (ERR-20).
 uint32_t last_task_of_thread();
 
-class Streams final : private WorkerClient {
+// Hears of synchronisations.
+class SynchronizationObserver {
  public:
-  Streams(const Settings& settings, Transfer& transfer, HostMemory& host);
+  // A stream or a context of the device was waited for. Called without a lock.
+  virtual void on_synchronized(unsigned device) = 0;
+
+ protected:
+  ~SynchronizationObserver() = default;
+};
+
+class Streams {
+ public:
+  Streams(const Settings& settings, Transfer& transfer, HostMemory& host,
+          const OwnFigures* figures = nullptr);
   ~Streams();
 
-  Result<StreamReference> create(const StreamDescription& description);
-  // Refuses handles of streams that ended or never were.
-  Result<StreamReference> find(uint64_t handle);
-  // How many can still be made on a device.
-  unsigned available(unsigned device) const;
+  StreamRegistry& registry() { return registry_; }
+  StreamOrder& order() { return order_; }
+  WaitGraph& wait_graph() { return wait_graph_; }
+  Reports& reports() { return reports_; }
+  Result<StreamReference> create(const StreamDescription& description) {
+    return registry_.create(description);
+  }
+  Result<StreamReference> find(uint64_t handle) const { return registry_.find(handle); }
 
   // Adds a task and takes over what it owns, also where it fails. Gives its position. Waits where a
-  // stream that runs has very many.
+  // stream that runs has very many. On a stream that holds its tasks, none ever runs: see hold.
   Result<uint64_t> submit(const StreamReference& reference, const Task& task);
   // The two halves of it: what may wait or fail, and what does not wait. For callers that hold a
   // lock which a task may need.
   Result<void> prepare(const StreamReference& reference);
   Result<uint64_t> submit_prepared(const StreamReference& reference, Task task);
+
+  // Before other threads use it.
+  void set_observer(SynchronizationObserver& observer) { observer_ = &observer; }
 
   // Waits for the tasks queued so far; the error of one that failed.
   Result<void> synchronize(const StreamReference& reference, Deadline deadline = kNever);
@@ -65,17 +83,22 @@ class Streams final : private WorkerClient {
   Result<void> drain(const StreamReference& reference);
   // The same for all streams of a context.
   Result<void> synchronize_owner(uint64_t owner, Deadline deadline = kNever);
-  // Waits for all of them, whatever comes of their tasks.
+  // Waits for all of them, or for those of a device, whatever comes of their tasks.
   void finish_owner(uint64_t owner);
+  void finish_device(unsigned device);
+  // Waits until all streams are empty, while no thread adds tasks; the failure of one that ended in
+  // an error, which stays there to be returned. Gives up where gives_up() says that a stream cannot
+  // get on.
+  Result<void> finish_all(bool (*gives_up)());
   static bool is_complete(const StreamReference& reference);
   // Waits until a task is done. False at the deadline.
-  bool wait_until(Stream& stream, uint64_t position, Deadline deadline);
+  bool wait_until(Stream& stream, uint64_t position, Deadline deadline) {
+    return waiter_.wait_until(stream, position, deadline);
+  }
 
-  // Ends a stream after its tasks, or drops those that have not begun. Not for default streams.
-  Result<void> destroy(const StreamReference& reference);
-  Result<void> destroy_at_once(const StreamReference& reference);
-  // Ends all streams of a context at once, its default stream, too.
-  void end_owner(uint64_t owner);
+  // Another process has rung this one: lets the streams that wait for that look again. The calling
+  // thread runs short tasks of one of them itself, so that no other has to be woken for it.
+  void on_ring();
 
   // Drops all tasks of a stream and forgets its failures; threads that wait for it hear of that.
   // Does not wait for a function of the program to return.
@@ -85,50 +108,40 @@ class Streams final : private WorkerClient {
   // Ends the task in front, if it waits or takes long; the others run.
   void stop_front(const StreamReference& reference);
 
-  // Once a context stops on failures, it stays so.
-  Result<void> set_failure_mode(const StreamReference& reference, FailureMode mode);
-  void set_priority(const StreamReference& reference, uint32_t priority);
-  StreamSettings settings_of(const StreamReference& reference);
-  template <typename Change>
-  void change_settings(const StreamReference& reference, Change change) {
-    MutexLock lock(mutex_);
-    if (reference.valid()) change(reference.stream->settings);
-  }
-
-  // From now on idle workers help with large copies of this process.
-  void help_with_copies();
-
-  Reports& reports() { return reports_; }
-  Waiting& waiting() { return waiting_; }
+  // Ends a stream after its tasks, or drops those that have not begun. Not for default streams.
+  Result<void> destroy(const StreamReference& reference);
+  Result<void> destroy_at_once(const StreamReference& reference);
+  // Ends all streams of a context, or of a device, at once, default streams, too. Allocates
+  // nothing: it cannot stop half way.
+  void end_owner(uint64_t owner);
+  void end_device(unsigned device);
+  // A context has ended.
+  void forget_owner(uint64_t owner) { registry_.forget_owner(owner); }
 
  private:
-  // Streams with more tasks make those who add to them wait, unless they are parked.
+  // Streams with more tasks make threads that add to them wait, unless they are parked.
   static constexpr uint64_t kCrowded = 16 * 1024;
   static constexpr uint64_t kMostQueued = 1024 * 1024;
-  enum class AbortScope : uint8_t { kStream, kDevice };
 
-  RunEnd run(Stream& stream) override;
-  void recycle(Stream& stream) override;
-  Deadline next_wake() const override { return waiting_.next_wake(); }
-  void wake_due() override { waiting_.wake_due(); }
+  // What becomes of a task that waits for a model to run (STREAM-30). There are no models, so it is
+  // let go now: that cannot be told from keeping it until the stream is cleaned or ends.
+  Result<uint64_t> hold(const StreamReference& reference, Task task);
 
   static bool has_room(Stream& stream);
   Result<void> wait_for_room(const StreamReference& reference);
-  // Runs what a stream needs to get to a position, as far as the caller may.
-  void help(Stream& stream, uint64_t position, Deadline deadline);
-  // Runs a stream that the caller owns up to a position, as far as a thread that waits may.
-  RunEnd run_for(const Waiting::Blocker& wanted, Deadline deadline);
-  // The caller owns the stream and has run it.
-  void let_go(Stream& stream, RunEnd end);
-  Waiting::Outcome wait_once(Stream& stream, uint64_t position, Deadline deadline);
-  Result<void> finish_waiting(const StreamReference& reference, uint64_t position, uint32_t aborts,
-                              Deadline deadline);
-  // Streams that live and for which `matches` is true.
-  template <typename Matches>
-  std::vector<StreamReference> collect(Matches matches) const;
-  std::vector<StreamReference> streams_of(uint64_t owner) const;
+
+  // How far a stream has to get, and how often it was aborted when that was decided.
+  struct Target {
+    StreamReference stream;
+    uint64_t position;
+    uint32_t aborts;
+  };
+  void finish(Stream& stream) { (void)wait_until(stream, stream.submitted.load(), kNever); }
+  static Target everything_queued(const StreamReference& reference);
+  Result<void> wait_for(const Target& target, Deadline deadline);
 
   // Tasks up to a position that are not to run any more.
+  enum class AbortScope : uint8_t { kStream, kDevice };
   struct Dropping {
     Stream* stream;
     uint64_t position;
@@ -138,7 +151,7 @@ class Streams final : private WorkerClient {
   // Waits until they are out of the queue. False at the deadline.
   bool finish_dropping(const Dropping& dropping, Deadline deadline = kNever);
 
-  static Result<void> check_not_default(const Stream& stream);
+  static Result<void> check_not_default(const StreamReference& reference);
   enum class CloseIf : uint8_t { kEmpty, kAnyway };
   // Makes the handle stale, and gives the reference that is good from then on; nothing if there are
   // tasks.
@@ -146,17 +159,21 @@ class Streams final : private WorkerClient {
   // After it was closed.
   void retire(Stream& stream);
   void retire_at_once(const StreamReference& closed);
+  // Streams that were closed and have to end, all of them before the first one is waited for: they
+  // may wait for each other.
+  class ClosedStreams;
 
-  const Settings& settings_;
-  StreamPool pool_;
-  Scheduler scheduler_;
-  Waiting waiting_;
+  StreamRegistry registry_;
+  StreamOrder order_;
+  RunQueue run_queue_;
+  WaitGraph wait_graph_;
   Reports reports_;
   TaskRunner runner_;
-  std::array<std::atomic<uint32_t>, kMaxDevices> created_{};  // without default streams
-  Mutex mutex_{LockRank::kStreamRegistry};
-  std::set<uint64_t> stopping_owners_ US_GUARDED_BY(mutex_);
-  bool helps_ = false;
+  Workers workers_;
+  StreamWaiter waiter_;
+  WorkerHelperPool helpers_;
+  CopyEngine& copy_engine_;
+  SynchronizationObserver* observer_ = nullptr;
 };
 
 }  // namespace understudy

@@ -12,28 +12,38 @@
 #include "base/virtual_range.h"
 #include "memory/transfer.h"
 #include "stream/captured_bytes.h"
+#include "stream/notify.h"
 
 namespace understudy {
 
 struct Event;
 struct Stream;
+class DeviceMemory;
 class SharedEventLink;
 
 enum class TaskKind : uint8_t {
   kCopy,
   kCopyRows,
   kCopyList,
-  kCopyCaptured,  // of bytes that were put aside when the task was queued
+  kCopyCaptured,   // of bytes that were put aside when the task was queued
+  kCopyDescribed,  // as device memory says when the task runs
+  kCopyIndirect,   // between addresses that device memory holds when the task runs
+  kMemoryHint,     // how memory will be used; changes nothing
   kSet,
   kSetWords,
+  kReduce,
   kWriteValue,
   kWaitForValue,
   kRecord,
   kWaitForRecord,
   kWaitForShared,  // for a record that another process made
   kResetEvent,
+  kChangeNotify,
+  kWaitForNotify,
+  kFree,  // of an allocation that is not a pool's
   kHostFunction,
   kReport,  // a callback for a subscribed thread
+  kNothing,
 };
 
 struct Copy {
@@ -52,6 +62,15 @@ using CopyList = std::vector<ListedCopy>;
 struct CapturedCopy {
   VirtualAddress to;
   CapturedBytes* source;  // deleted with the task
+};
+
+// Between addresses that two cells of device memory hold, each with an offset added.
+struct IndirectCopy {
+  VirtualAddress to_cell;
+  uint64_t to_offset;
+  VirtualAddress from_cell;
+  uint64_t from_offset;
+  uint64_t count;
 };
 
 struct Fill {
@@ -111,6 +130,27 @@ struct WaitTask {
   Deadline deadline;
 };
 
+// The task is a user of the notify; so is the next one.
+struct NotifyChangeTask {
+  Notify* notify;
+  NotifyChange change;
+};
+
+struct NotifyWaitTask {
+  Notify* notify;
+  NotifyCondition condition;
+  uint32_t limit_seconds;  // 0: none
+  uint32_t looks;
+  bool has_begun;  // then `deadline` is known
+  Deadline deadline;
+};
+
+// The allocation ends, whether the task runs or is dropped.
+struct FreeTask {
+  DeviceMemory* memory;
+  VirtualAddress address;
+};
+
 struct UserFunction {
   void (*function)(void*);
   void* argument;
@@ -122,18 +162,24 @@ struct Task {
   uint8_t device = 0;  // on whose behalf
   // A side that is host memory is page-locked, and must still be when the task runs.
   Sides sides = Sides::kDevices;
-  uint32_t submitter = 0;  // number of the thread, for whoever asks after a failure
+  uint32_t submitter = 0;  // number of the thread, for observers of failures
   union {
     Copy copy;
     PlaneCopy rows;
     CopyList* list;  // deleted with the task
     CapturedCopy captured;
+    VirtualAddress description;  // of a hint: 0 if there is none
+    IndirectCopy indirect;
     Fill fill;
+    Reduction reduction;
     ValueTask value;
     EventMoment moment;
     WaitTask wait;
     RecordTask record;
     SharedWaitTask shared_wait;
+    NotifyChangeTask notify_change;
+    NotifyWaitTask notify_wait;
+    FreeTask free;
     UserFunction user;
   };
 
@@ -145,6 +191,7 @@ static_assert(sizeof(Task) == 64 && std::is_trivially_copyable_v<Task>);
 
 // Frees what a task owns, whether it ran or not.
 void release_shared_event(Task& task);
+void release_notify(Task& task);
 inline void release_payload(Task& task) {
   switch (task.kind) {
     case TaskKind::kCopyList:
@@ -156,6 +203,10 @@ inline void release_payload(Task& task) {
     case TaskKind::kRecord:
     case TaskKind::kWaitForShared:
       release_shared_event(task);
+      break;
+    case TaskKind::kChangeNotify:
+    case TaskKind::kWaitForNotify:
+      release_notify(task);
       break;
     default:
       break;

@@ -1,18 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stream/task_failure.h"
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 
 namespace understudy {
 
 namespace {
 
-std::atomic<FailureObserver> current_observer{nullptr};
+constexpr size_t kObserverKinds = static_cast<size_t>(ObserverKind::kCallbacks) + 1;
+std::array<std::atomic<FailureObserver>, kObserverKinds> observers{};
+std::atomic<FailureObserver> current_log{nullptr};
 
 }  // namespace
 
-void set_failure_observer(FailureObserver observer) { current_observer.store(observer); }
-FailureObserver failure_observer() { return current_observer.load(std::memory_order_acquire); }
+void set_failure_observer(ObserverKind kind, FailureObserver observer) {
+  observers[static_cast<size_t>(kind)].store(observer);
+}
+
+bool has_failure_observer() {
+  return std::ranges::any_of(observers, [](const auto& each) { return each.load() != nullptr; });
+}
+
+void tell_failure_observers(const TaskFailure& failure) {
+  for (const auto& each : observers) {
+    if (const FailureObserver observer = each.load()) observer(failure);
+  }
+}
+
+void set_failure_log(FailureObserver log) { current_log.store(log); }
+void log_failure(const TaskFailure& failure) {
+  const FailureObserver log = current_log.load(std::memory_order_acquire);
+  if (log != nullptr && failure.error->code() != ErrorCode::kStreamAborted) log(failure);
+}
 
 namespace {
 
@@ -50,6 +71,14 @@ Result<void> take_failure(const StreamReference& reference) {
   const Error error = *stream.failure;
   if (!stream.failure_stays) forget_locked(stream);
   return error;
+}
+
+Result<void> unreported_failure(const StreamReference& reference) {
+  Stream& stream = *reference.stream;
+  if (!stream.has_failed.load(std::memory_order_acquire)) return {};
+  MutexLock lock(stream.failure_mutex);
+  if (!reference.valid() || !stream.failure) return {};
+  return *stream.failure;
 }
 
 Result<void> lasting_failure(const StreamReference& reference) {

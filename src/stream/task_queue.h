@@ -42,10 +42,10 @@ class TaskQueue {
 
   Segment* take_segment();
 
-  // Whoever adds.
+  // The thread that adds.
   alignas(64) Segment* tail_ = nullptr;
   unsigned tail_index_ = kTasksPerSegment;
-  // Whoever takes.
+  // The thread that takes.
   alignas(64) Segment* head_ = nullptr;
   unsigned head_index_ = 0;
   // Between them: the first segment for the one who takes, and one to be used again.

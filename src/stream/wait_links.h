@@ -1,30 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Lists of those who wait for something: threads that sleep, and streams that are parked. All
-// under the lock of Waiting.
+// The lists that the wait graph is made of: threads that sleep and streams that are parked, linked
+// to what they wait for. Not synchronised: the wait graph guards them.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 
 #include "base/deadline.h"
+#include "stream/kept_by.h"
 
 namespace understudy {
 
-struct Event;
 struct Stream;
+class WaitGraph;
 
 // A link of a list; alone, it is linked to itself. The head of a list is a link, too.
-struct WatchLink {
-  WatchLink* next = this;
-  WatchLink* previous = this;
+struct WaitLink {
+  WaitLink* next = this;
+  WaitLink* previous = this;
 
-  WatchLink() = default;
-  WatchLink(const WatchLink&) = delete;
-  WatchLink& operator=(const WatchLink&) = delete;
+  WaitLink() = default;
+  WaitLink(const WaitLink&) = delete;
+  WaitLink& operator=(const WaitLink&) = delete;
 
   bool is_linked() const { return next != this; }
-  void insert_before(WatchLink& other) {
+  void insert_before(WaitLink& other) {
     next = &other;
     previous = other.previous;
     previous->next = this;
@@ -37,8 +38,8 @@ struct WatchLink {
   }
 };
 
-// Someone who wants a stream to get to a position: a parked stream, or else a thread.
-struct Watcher : WatchLink {
+// Waits for a stream to get to a position: a parked stream, or else a thread.
+struct Waiter : WaitLink {
   uint64_t position = 0;
   Stream* stream = nullptr;
   // Of a thread: what it sleeps on.
@@ -56,25 +57,31 @@ class LinkList {
   Link* after(const Link& link) { return at(link.next); }
 
  private:
-  Link* at(WatchLink* link) { return link != &head_ ? static_cast<Link*>(link) : nullptr; }
+  Link* at(WaitLink* link) { return link != &head_ ? static_cast<Link*>(link) : nullptr; }
 
-  WatchLink head_;
+  WaitLink head_;
 };
-using WatchList = LinkList<Watcher>;
+using WaitList = LinkList<Waiter>;
+
+// Streams that are parked until something happens to one object.
+struct ParkedStreams {
+  std::atomic<uint32_t> count{0};
+  KeptBy<WaitGraph, WaitList> waiters;
+};
 
 // A link by which a list finds the stream.
-struct StreamLink : WatchLink {
+struct StreamLink : WaitLink {
   Stream* stream = nullptr;
 };
 
 // What a parked stream waits for.
 struct ParkedStream {
-  Watcher watcher;  // in the list of what it waits for, if that is one of the next two
+  Waiter waiter;  // in the list of what it waits for, if that is one of the next two
   Stream* waits_for = nullptr;
-  Event* event = nullptr;
-  StreamLink timed;  // in the list of those with a time to wake up
+  ParkedStreams* parked_with = nullptr;
+  StreamLink timed;  // in the list of streams with a time to wake up
   Deadline wake_at = kNever;
-  StreamLink values;  // in the list of those that wait for memory to change
+  StreamLink values;  // in the list of streams that wait for memory to change
 };
 
 }  // namespace understudy
