@@ -55,24 +55,24 @@ TEST_F(StreamsTest, StaleHandleDoesNotFindTheNextStreamOfItsSlot) {
   EXPECT_TRUE(second.valid());
 }
 
-TEST_F(StreamsTest, LimitIsThatOfTheDeviceAndDefaultStreamsDoNotCount) {
+TEST_F(StreamsTest, LimitIsThatOfTheDeviceAndDefaultStreamsCount) {
   const unsigned limit = rig_.memory.settings.product.most_streams;
-  EXPECT_EQ(streams().available(0), limit);
+  EXPECT_EQ(streams().registry().available(0), limit);
   std::vector<StreamReference> made;
   for (unsigned i = 0; i < limit; ++i) made.push_back(make_stream());
-  EXPECT_EQ(streams().available(0), 0u);
+  EXPECT_EQ(streams().registry().available(0), 0u);
   EXPECT_TRUE(fails_with(streams().create({}), ErrorCode::kOutOfStreams));
-  EXPECT_TRUE(is_ok(streams().create({.is_default = true})));
+  EXPECT_TRUE(fails_with(streams().create({.is_default = true}), ErrorCode::kOutOfStreams));
   EXPECT_TRUE(is_ok(streams().create({.device = 1})));
   ASSERT_TRUE(is_ok(streams().destroy(made.back())));
-  EXPECT_EQ(streams().available(0), 1u);
+  EXPECT_EQ(streams().registry().available(0), 1u);
   EXPECT_TRUE(is_ok(streams().create({})));
 }
 
 TEST_F(StreamsTest, DefaultStreamsEndWithTheirOwnerAlone) {
   const StreamReference stream = make_stream({.owner = kOwner, .is_default = true});
-  EXPECT_TRUE(fails_with(streams().destroy(stream), ErrorCode::kRefused));
-  EXPECT_TRUE(fails_with(streams().destroy_at_once(stream), ErrorCode::kRefused));
+  EXPECT_TRUE(fails_with(streams().destroy(stream), ErrorCode::kInvalidParam));
+  EXPECT_TRUE(fails_with(streams().destroy_at_once(stream), ErrorCode::kInvalidParam));
   streams().end_owner(kOwner + 1);
   EXPECT_TRUE(stream.valid());
   streams().end_owner(kOwner);
@@ -86,8 +86,9 @@ TEST_F(StreamsTest, PriorityBeyondTheLowestIsTheLowest) {
 TEST_F(StreamsTest, SlotThatIsUsedAgainGoesOnCountingAndStartsAfresh) {
   const StreamReference first = make_stream();
   const uint64_t position = submit(first, setting(memory_, 1));
-  streams().change_settings(first, [](StreamSettings& settings) { settings.custom_tag = 7; });
-  EXPECT_EQ(streams().settings_of(first).custom_tag, 7u);
+  streams().registry().change_settings(first,
+                                       [](StreamSettings& settings) { settings.custom_tag = 7; });
+  EXPECT_EQ(streams().registry().settings_of(first).custom_tag, 7u);
   submit(first, setting(fault_, 1));
   // Then this thread gives the slot back, and gets it again.
   wait_for([&] {
@@ -97,7 +98,7 @@ TEST_F(StreamsTest, SlotThatIsUsedAgainGoesOnCountingAndStartsAfresh) {
   const StreamReference second = make_stream();
   ASSERT_EQ(second.stream, first.stream);
   EXPECT_TRUE(Streams::is_complete(second));
-  EXPECT_EQ(streams().settings_of(second).custom_tag, 0u);
+  EXPECT_EQ(streams().registry().settings_of(second).custom_tag, 0u);
   expect_synchronized(second);
   EXPECT_EQ(submit(second, setting(memory_, 2)), position + 2);
   expect_synchronized(second);
@@ -237,6 +238,21 @@ TEST_F(StreamsTest, NobodyWaitsForAnUnattendedStreamButWhoDrainsIt) {
   gate_.open();
   EXPECT_TRUE(is_ok(streams().drain(stream)));
   EXPECT_TRUE(stream.stream->is_done(1));
+}
+
+TEST_F(StreamsTest, TasksOfAStreamThatHoldsThemAreLetGo) {
+  const StreamReference stream = make_stream({.owner = kOwner, .holds_tasks = true});
+  submit(stream, setting(memory_, 9));
+  EXPECT_EQ(stream.stream->submitted.load(), 0u);
+  const EventReference event = make_event();
+  ASSERT_TRUE(is_ok(events().record(event, stream)));
+  EXPECT_EQ(value_of(events().status(event)), std::nullopt) << "the event knows nothing of it";
+  ASSERT_TRUE(is_ok(events().let_wait(stream, event, 0)));
+  EXPECT_TRUE(value_of(events().waits_are_over(event)));
+  EXPECT_TRUE(is_ok(streams().drain(stream)));
+  EXPECT_EQ(byte_at(0), 0);
+  ASSERT_TRUE(is_ok(streams().destroy(stream)));
+  EXPECT_TRUE(fails_with(streams().submit(stream, setting(memory_, 9)), ErrorCode::kInvalidHandle));
 }
 
 TEST_F(StreamsTest, OwnerIsSynchronizedWithAllItsStreamsAndNoOther) {
@@ -480,12 +496,12 @@ TEST_F(StreamsTest, EndOfAnOwnerEndsItsStreamsAlsoIfTheyWaitForEachOther) {
   park(first, make_event());
   ASSERT_TRUE(is_ok(events().record(event, first)));
   park(second, event);
-  const unsigned available = streams().available(0);
+  const unsigned available = streams().registry().available(0);
   streams().end_owner(kOwner);
   EXPECT_FALSE(first.valid());
   EXPECT_FALSE(second.valid());
   EXPECT_TRUE(other.valid());
-  EXPECT_EQ(streams().available(0), available + 2);
+  EXPECT_EQ(streams().registry().available(0), available + 2);
 }
 
 TEST_F(StreamsTest, OfSeveralThreadsThatDestroyAStreamOneDoes) {
@@ -499,7 +515,7 @@ TEST_F(StreamsTest, OfSeveralThreadsThatDestroyAStreamOneDoes) {
       if (result.ok()) destroyed.fetch_add(1);
     });
     ASSERT_EQ(destroyed.load(), 1);
-    ASSERT_EQ(streams().available(0), rig_.memory.settings.product.most_streams);
+    ASSERT_EQ(streams().registry().available(0), rig_.memory.settings.product.most_streams);
   }
 }
 
@@ -540,7 +556,7 @@ TEST_F(StreamsTest, ContextThatStopsOnFailuresRefusesTasksOfAllItsStreams) {
   const StreamReference failing = make_stream();
   const StreamReference sibling = make_stream();
   const StreamReference stranger = make_stream({.owner = kOwner + 1});
-  ASSERT_TRUE(is_ok(streams().set_failure_mode(sibling, FailureMode::kStop)));
+  ASSERT_TRUE(is_ok(streams().registry().set_failure_mode(sibling, FailureMode::kStop)));
   park(sibling, make_event());
   submit(sibling, counting(calls_));
   block(failing);
@@ -560,7 +576,7 @@ TEST_F(StreamsTest, ContextThatStopsOnFailuresRefusesTasksOfAllItsStreams) {
 TEST_F(StreamsTest, AbortLetsAStoppedStreamGoOnAndItAlone) {
   const StreamReference failing = make_stream();
   const StreamReference sibling = make_stream();
-  ASSERT_TRUE(is_ok(streams().set_failure_mode(failing, FailureMode::kStop)));
+  ASSERT_TRUE(is_ok(streams().registry().set_failure_mode(failing, FailureMode::kStop)));
   submit(failing, setting(fault_, 1));
   EXPECT_FALSE(streams().synchronize(failing).ok());
   wait_for([&] { return !lasting_failure(sibling).ok(); });
@@ -573,7 +589,7 @@ TEST_F(StreamsTest, AbortLetsAStoppedStreamGoOnAndItAlone) {
 TEST_F(StreamsTest, ThreadsThatWaitHearOfTheFailureThatStoppedTheirContext) {
   const StreamReference failing = make_stream();
   const StreamReference waiting = make_stream();
-  ASSERT_TRUE(is_ok(streams().set_failure_mode(failing, FailureMode::kStop)));
+  ASSERT_TRUE(is_ok(streams().registry().set_failure_mode(failing, FailureMode::kStop)));
   park(waiting, make_event());
   std::thread waiter(
       [&] { EXPECT_TRUE(fails_with(streams().synchronize(waiting), ErrorCode::kCopyFault)); });
@@ -584,10 +600,10 @@ TEST_F(StreamsTest, ThreadsThatWaitHearOfTheFailureThatStoppedTheirContext) {
 
 TEST_F(StreamsTest, ContextThatStopsOnFailuresStaysSo) {
   const StreamReference stream = make_stream();
-  EXPECT_TRUE(is_ok(streams().set_failure_mode(stream, FailureMode::kContinue)));
-  EXPECT_TRUE(is_ok(streams().set_failure_mode(stream, FailureMode::kStop)));
-  EXPECT_TRUE(is_ok(streams().set_failure_mode(stream, FailureMode::kStop)));
-  EXPECT_TRUE(fails_with(streams().set_failure_mode(stream, FailureMode::kContinue),
+  EXPECT_TRUE(is_ok(streams().registry().set_failure_mode(stream, FailureMode::kContinue)));
+  EXPECT_TRUE(is_ok(streams().registry().set_failure_mode(stream, FailureMode::kStop)));
+  EXPECT_TRUE(is_ok(streams().registry().set_failure_mode(stream, FailureMode::kStop)));
+  EXPECT_TRUE(fails_with(streams().registry().set_failure_mode(stream, FailureMode::kContinue),
                          ErrorCode::kNotSupported));
   EXPECT_TRUE(make_stream().stream->stops_on_failure.load());
   EXPECT_FALSE(make_stream({.owner = kOwner + 1}).stream->stops_on_failure.load());
@@ -601,7 +617,7 @@ class FailureObserverTest : public StreamsTest {
  protected:
   FailureObserverTest() {
     current = this;
-    set_failure_observer([](const TaskFailure& failure) {
+    set_failure_observer(ObserverKind::kCallbacks, [](const TaskFailure& failure) {
       FailureObserverTest& test = *current;
       test.stream_.store(failure.stream);
       test.task_.store(failure.task);
@@ -611,7 +627,7 @@ class FailureObserverTest : public StreamsTest {
       test.observed_.fetch_add(1);
     });
   }
-  ~FailureObserverTest() override { set_failure_observer(nullptr); }
+  ~FailureObserverTest() override { set_failure_observer(ObserverKind::kCallbacks, nullptr); }
 
   static inline FailureObserverTest* current = nullptr;
   std::atomic<uint32_t> stream_{0};
@@ -638,7 +654,7 @@ TEST_F(FailureObserverTest, HearsOfATaskBeforeTheSynchronizationReturnsAndNotOnI
 
 TEST_F(FailureObserverTest, HearsOnceOfATaskThatStopsItsContext) {
   const StreamReference stream = make_stream();
-  ASSERT_TRUE(is_ok(streams().set_failure_mode(stream, FailureMode::kStop)));
+  ASSERT_TRUE(is_ok(streams().registry().set_failure_mode(stream, FailureMode::kStop)));
   submit(stream, setting(fault_, 1));
   wait_for([&] { return Streams::is_complete(stream); });
   EXPECT_FALSE(streams().synchronize(stream).ok());

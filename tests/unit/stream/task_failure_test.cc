@@ -107,13 +107,23 @@ TEST_F(TaskFailureTest, StaleReferenceNeitherSeesNorChangesTheNextStream) {
   EXPECT_TRUE(is_ok(take_failure({&slot_, 3})));
 }
 
-TEST(FailureObserver, IsTheOneSetLast) {
-  EXPECT_EQ(failure_observer(), nullptr);
-  const FailureObserver observer = [](const TaskFailure&) {};
-  set_failure_observer(observer);
-  EXPECT_EQ(failure_observer(), observer);
-  set_failure_observer(nullptr);
-  EXPECT_EQ(failure_observer(), nullptr);
+TEST(FailureObservers, HearInTheirOrderWhileTheyAreSet) {
+  static std::string heard;
+  heard.clear();
+  const Error error = fault("of a task");
+  const TaskFailure failure{0, 1, 2, 3, &error};
+  EXPECT_FALSE(has_failure_observer());
+  tell_failure_observers(failure);
+  set_failure_observer(ObserverKind::kCallbacks, [](const TaskFailure&) { heard += "callbacks "; });
+  set_failure_observer(ObserverKind::kErrorListener, [](const TaskFailure&) { heard += "old "; });
+  set_failure_observer(ObserverKind::kErrorListener, [](const TaskFailure&) { heard += "new "; });
+  EXPECT_TRUE(has_failure_observer());
+  tell_failure_observers(failure);
+  EXPECT_EQ(heard, "new callbacks ");
+  set_failure_observer(ObserverKind::kErrorListener, nullptr);
+  EXPECT_TRUE(has_failure_observer());
+  set_failure_observer(ObserverKind::kCallbacks, nullptr);
+  EXPECT_FALSE(has_failure_observer());
 }
 
 }  // namespace

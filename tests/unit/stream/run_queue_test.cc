@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "stream/scheduler.h"
+#include "stream/run_queue.h"
 
 #include <gtest/gtest.h>
 
@@ -14,6 +14,8 @@
 #include <vector>
 
 #include "platform/thread.h"
+#include "stream/worker_helper_pool.h"
+#include "stream/workers.h"
 #include "unit/expect_result.h"
 #include "unit/platform/planned_fault.h"
 #include "unit/run_on_threads.h"
@@ -27,29 +29,35 @@ using platform::SystemCall;
 
 void complete(Stream& stream) { stream.completed.store(stream.submitted.load()); }
 
-// Does with each stream what the test says.
-class ScriptedClient final : public WorkerClient {
- public:
+// Does with each stream what the test says, and counts what else workers ask for.
+struct ScriptedRunner {
   std::function<RunEnd(Stream&)> script = [](Stream& stream) {
     complete(stream);
     return RunEnd::kEmpty;
   };
   std::atomic<int> recycled{0};
-  std::atomic<int> wakes{0};
-  std::atomic<bool> wants_waking{false};
 
-  RunEnd run(Stream& stream) override { return script(stream); }
-  void recycle(Stream&) override { recycled.fetch_add(1); }
-  Deadline next_wake() const override { return wants_waking.load() ? Deadline() : kNever; }
-  void wake_due() override {
-    wants_waking.store(false);
-    wakes.fetch_add(1);
+  RunEnd run(Stream& stream, const RunLimits&) const { return script(stream); }
+  bool release(Stream& stream) {
+    if (!RunQueue::release(stream)) return false;
+    if (stream.is_orphan.load()) recycled.fetch_add(1);
+    return true;
   }
 };
+struct ScriptedAlarm {
+  explicit ScriptedAlarm(RunQueue& queue) : run_queue(queue) {}
+  void wake_due() {
+    run_queue.set_alarm(kNever);
+    wakes.fetch_add(1);
+  }
 
-class SchedulerTest : public testing::Test {
+  RunQueue& run_queue;
+  std::atomic<int> wakes{0};
+};
+
+class RunQueueTest : public testing::Test {
  protected:
-  ~SchedulerTest() override {
+  ~RunQueueTest() override {
     for (Gate& gate : gates_) gate.open();
   }
 
@@ -57,7 +65,7 @@ class SchedulerTest : public testing::Test {
 
   void add_task(Stream& stream) {
     stream.submitted.fetch_add(1);
-    scheduler_.offer_tasks(stream);
+    run_queue_.offer_tasks(stream);
   }
   static void wait_until_done(const Stream& stream) {
     wait_for([&] {
@@ -78,13 +86,13 @@ class SchedulerTest : public testing::Test {
     block_workers(most_workers(), inside);
   }
   void block_workers(unsigned count, Inside inside = Inside::kLibrary) {
-    const auto rest = client_.script;
-    client_.script = [this, inside, rest](Stream& stream) {
+    const auto rest = runner_.script;
+    runner_.script = [this, inside, rest](Stream& stream) {
       Gate* const gate = gate_of(stream);
       if (gate == nullptr) return rest(stream);
-      if (inside == Inside::kUserCode) scheduler_.begin_user_code();
+      if (inside == Inside::kUserCode) run_queue_.begin_user_code();
       gate->pass();
-      if (inside == Inside::kUserCode) scheduler_.end_user_code();
+      if (inside == Inside::kUserCode) run_queue_.end_user_code();
       complete(stream);
       return RunEnd::kEmpty;
     };
@@ -113,26 +121,29 @@ class SchedulerTest : public testing::Test {
     return order_;
   }
   void note_all_runs() {
-    client_.script = [this](Stream& stream) {
+    runner_.script = [this](Stream& stream) {
       note_run(stream);
       complete(stream);
       return RunEnd::kEmpty;
     };
   }
 
-  // Workers look at streams for a moment after their last task: streams end behind the scheduler.
+  // Workers look at streams for a moment after their last task: streams end behind the run queue.
   std::deque<Stream> streams_;
   std::deque<Gate> gates_;
   unsigned blocked_ = 0;
   std::mutex order_mutex_;
   std::vector<const Stream*> order_;
-  ScriptedClient client_;
-  Scheduler scheduler_{client_};
+  using ScriptedWorkers = BasicWorkers<ScriptedRunner, ScriptedAlarm>;
+  ScriptedRunner runner_;
+  ScriptedAlarm alarm_{run_queue_};
+  ScriptedWorkers workers_{run_queue_, alarm_, runner_};
+  RunQueue run_queue_{{ScriptedWorkers::work, &workers_}};
 };
 
-TEST_F(SchedulerTest, StreamWithTasksIsRunByAWorker) {
+TEST_F(RunQueueTest, StreamWithTasksIsRunByAWorker) {
   std::atomic<uint32_t> thread{0};
-  client_.script = [&](Stream& stream) {
+  runner_.script = [&](Stream& stream) {
     EXPECT_EQ(stream.run_state.load(), RunState::kRunning);
     thread.store(platform::kernel_thread_id());
     complete(stream);
@@ -144,7 +155,7 @@ TEST_F(SchedulerTest, StreamWithTasksIsRunByAWorker) {
   EXPECT_NE(thread.load(), platform::kernel_thread_id());
 }
 
-TEST_F(SchedulerTest, EveryTaskOfManyThreadsIsSeen) {
+TEST_F(RunQueueTest, EveryTaskOfManyThreadsIsSeen) {
   constexpr int kTasks = 2000;
   for (int i = 0; i < 4; ++i) make_stream();
   run_on_threads(4, [&](int index) {
@@ -158,7 +169,7 @@ TEST_F(SchedulerTest, EveryTaskOfManyThreadsIsSeen) {
   EXPECT_EQ(done, 4u * kTasks);
 }
 
-TEST_F(SchedulerTest, HigherPrioritiesAreTakenFirstAndEqualOnesInOrder) {
+TEST_F(RunQueueTest, HigherPrioritiesAreTakenFirstAndEqualOnesInOrder) {
   note_all_runs();
   block_all_workers();
   Stream& low = make_stream(kPriorities - 1);
@@ -172,9 +183,9 @@ TEST_F(SchedulerTest, HigherPrioritiesAreTakenFirstAndEqualOnesInOrder) {
   EXPECT_EQ(order(), (std::vector<const Stream*>{&high, &middle, &other_middle, &low}));
 }
 
-TEST_F(SchedulerTest, StreamWhoseTurnIsOverGoesBehindTheOthers) {
+TEST_F(RunQueueTest, StreamWhoseTurnIsOverGoesBehindTheOthers) {
   Stream* second = nullptr;
-  client_.script = [&](Stream& stream) {
+  runner_.script = [&](Stream& stream) {
     note_run(stream);
     if (&stream != second && second->submitted.load() == 0) {
       add_task(*second);
@@ -192,9 +203,9 @@ TEST_F(SchedulerTest, StreamWhoseTurnIsOverGoesBehindTheOthers) {
   EXPECT_EQ(order(), (std::vector<const Stream*>{&first, second, &first}));
 }
 
-TEST_F(SchedulerTest, StreamWhoseTurnIsOverGoesOnWhereNobodyElseIsReady) {
+TEST_F(RunQueueTest, StreamWhoseTurnIsOverGoesOnWhereNobodyElseIsReady) {
   std::atomic<int> turns{0};
-  client_.script = [&](Stream& stream) {
+  runner_.script = [&](Stream& stream) {
     EXPECT_EQ(stream.run_state.load(), RunState::kRunning);
     if (turns.fetch_add(1) < 3) return RunEnd::kTurnOver;
     complete(stream);
@@ -206,9 +217,9 @@ TEST_F(SchedulerTest, StreamWhoseTurnIsOverGoesOnWhereNobodyElseIsReady) {
   EXPECT_EQ(turns.load(), 4);
 }
 
-TEST_F(SchedulerTest, ParkedStreamIsLeftAloneUntilItIsResumed) {
+TEST_F(RunQueueTest, ParkedStreamIsLeftAloneUntilItIsResumed) {
   std::atomic<int> runs{0};
-  client_.script = [&](Stream& stream) {
+  runner_.script = [&](Stream& stream) {
     if (runs.fetch_add(1) == 0) {
       stream.run_state.store(RunState::kParked);
       return RunEnd::kParked;
@@ -221,24 +232,24 @@ TEST_F(SchedulerTest, ParkedStreamIsLeftAloneUntilItIsResumed) {
   wait_for([&] { return stream.run_state.load() == RunState::kParked; });
   add_task(stream);
   EXPECT_EQ(stream.run_state.load(), RunState::kParked);
-  scheduler_.resume(stream);
+  run_queue_.hand_over(stream, RunQueue::Successor::kAnyone);
   wait_until_done(stream);
   EXPECT_EQ(runs.load(), 2);
 }
 
-TEST_F(SchedulerTest, OnlyAReadyStreamCanBeClaimedAndOnce) {
+TEST_F(RunQueueTest, OnlyAReadyStreamCanBeClaimedAndOnce) {
   block_all_workers();
   Stream& stream = make_stream();
-  EXPECT_FALSE(scheduler_.try_claim(stream));
+  EXPECT_FALSE(run_queue_.try_claim(stream));
   add_task(stream);
-  EXPECT_TRUE(scheduler_.try_claim(stream));
+  EXPECT_TRUE(run_queue_.try_claim(stream));
   EXPECT_EQ(stream.run_state.load(), RunState::kRunning);
-  EXPECT_FALSE(scheduler_.try_claim(stream));
+  EXPECT_FALSE(run_queue_.try_claim(stream));
   stream.run_state.store(RunState::kParked);
-  EXPECT_FALSE(scheduler_.try_claim(stream));
+  EXPECT_FALSE(run_queue_.try_claim(stream));
 }
 
-TEST_F(SchedulerTest, ClaimFromTheMiddleLeavesTheOthersInOrder) {
+TEST_F(RunQueueTest, ClaimFromTheMiddleLeavesTheOthersInOrder) {
   note_all_runs();
   block_all_workers();
   std::array<Stream*, 4> ready{};
@@ -246,94 +257,94 @@ TEST_F(SchedulerTest, ClaimFromTheMiddleLeavesTheOthersInOrder) {
     stream = &make_stream();
     add_task(*stream);
   }
-  ASSERT_TRUE(scheduler_.try_claim(*ready[1]));
-  ASSERT_TRUE(scheduler_.try_claim(*ready[3]));
+  ASSERT_TRUE(run_queue_.try_claim(*ready[1]));
+  ASSERT_TRUE(run_queue_.try_claim(*ready[3]));
   gates_[0].open();
   wait_until_done(*ready[2]);
   EXPECT_EQ(order(), (std::vector<const Stream*>{ready[0], ready[2]}));
 }
 
-TEST_F(SchedulerTest, StreamForAWorkerCannotBeClaimedByAWaitingThread) {
+TEST_F(RunQueueTest, StreamForAWorkerCannotBeClaimedByAWaitingThread) {
   block_all_workers();
   Stream& stream = make_stream();
   add_task(stream);
-  ASSERT_TRUE(scheduler_.try_claim(stream));
-  scheduler_.hand_over(stream, Scheduler::Successor::kWorker);
+  ASSERT_TRUE(run_queue_.try_claim(stream));
+  run_queue_.hand_over(stream, RunQueue::Successor::kWorker);
   EXPECT_EQ(stream.run_state.load(), RunState::kReady);
-  EXPECT_FALSE(scheduler_.try_claim(stream));
+  EXPECT_FALSE(run_queue_.try_claim(stream));
   gates_[0].open();
   wait_until_done(stream);
 }
 
-TEST_F(SchedulerTest, WishForAWorkerEndsWithTheTaskItWasFor) {
+TEST_F(RunQueueTest, WishForAWorkerEndsWithTheTaskItWasFor) {
   block_all_workers();
   Stream& stream = make_stream();
-  ASSERT_TRUE(scheduler_.try_own(stream));
-  scheduler_.hand_over(stream, Scheduler::Successor::kWorker);
-  ASSERT_TRUE(scheduler_.try_own(stream));
-  scheduler_.hand_over(stream, Scheduler::Successor::kAnyone);
-  EXPECT_TRUE(scheduler_.try_claim(stream));
+  ASSERT_TRUE(run_queue_.try_own(stream));
+  run_queue_.hand_over(stream, RunQueue::Successor::kWorker);
+  ASSERT_TRUE(run_queue_.try_own(stream));
+  run_queue_.hand_over(stream, RunQueue::Successor::kAnyone);
+  EXPECT_TRUE(run_queue_.try_claim(stream));
 }
 
-TEST_F(SchedulerTest, IdleAndReadyStreamsCanBeOwnedAndOthersNot) {
+TEST_F(RunQueueTest, IdleAndReadyStreamsCanBeOwnedAndOthersNot) {
   block_all_workers();
   Stream& stream = make_stream();
-  EXPECT_TRUE(scheduler_.try_own(stream));
-  EXPECT_FALSE(scheduler_.try_own(stream));
-  EXPECT_TRUE(scheduler_.release(stream));
+  EXPECT_TRUE(run_queue_.try_own(stream));
+  EXPECT_FALSE(run_queue_.try_own(stream));
+  EXPECT_TRUE(runner_.release(stream));
   add_task(stream);
-  EXPECT_TRUE(scheduler_.try_own(stream));
+  EXPECT_TRUE(run_queue_.try_own(stream));
   stream.run_state.store(RunState::kParked);
-  EXPECT_FALSE(scheduler_.try_own(stream));
+  EXPECT_FALSE(run_queue_.try_own(stream));
 }
 
-TEST_F(SchedulerTest, OwnerStaysOwnerIfATaskCameInBetween) {
+TEST_F(RunQueueTest, OwnerStaysOwnerIfATaskCameInBetween) {
   Stream& stream = make_stream();
-  ASSERT_TRUE(scheduler_.try_own(stream));
+  ASSERT_TRUE(run_queue_.try_own(stream));
   add_task(stream);
-  EXPECT_FALSE(scheduler_.release(stream));
+  EXPECT_FALSE(runner_.release(stream));
   EXPECT_EQ(stream.run_state.load(), RunState::kRunning);
   complete(stream);
-  EXPECT_TRUE(scheduler_.release(stream));
+  EXPECT_TRUE(runner_.release(stream));
   EXPECT_EQ(stream.run_state.load(), RunState::kIdle);
-  EXPECT_EQ(client_.recycled.load(), 0);
+  EXPECT_EQ(runner_.recycled.load(), 0);
 }
 
-TEST_F(SchedulerTest, LastOwnerOfADestroyedStreamGivesItBack) {
+TEST_F(RunQueueTest, LastOwnerOfADestroyedStreamGivesItBack) {
   Stream& stream = make_stream();
-  ASSERT_TRUE(scheduler_.try_own(stream));
+  ASSERT_TRUE(run_queue_.try_own(stream));
   stream.is_orphan.store(true);
-  EXPECT_TRUE(scheduler_.release(stream));
-  EXPECT_EQ(client_.recycled.load(), 1);
+  EXPECT_TRUE(runner_.release(stream));
+  EXPECT_EQ(runner_.recycled.load(), 1);
 }
 
-TEST_F(SchedulerTest, WorkersInUserCodeMakeRoomForOthers) {
+TEST_F(RunQueueTest, WorkersInUserCodeMakeRoomForOthers) {
   block_all_workers(Inside::kUserCode);
   Stream& stream = make_stream();
   add_task(stream);
   wait_until_done(stream);
 }
 
-TEST_F(SchedulerTest, WorkerThatEntersUserCodeCallsAnotherForWhatIsReady) {
+TEST_F(RunQueueTest, WorkerThatEntersUserCodeCallsAnotherForWhatIsReady) {
   block_all_workers();
   Stream& stream = make_stream();
   add_task(stream);
   EXPECT_TRUE(stays([&] { return stream.run_state.load() == RunState::kReady; }));
-  scheduler_.begin_user_code();
+  run_queue_.begin_user_code();
   wait_until_done(stream);
-  scheduler_.end_user_code();
+  run_queue_.end_user_code();
 }
 
-TEST_F(SchedulerTest, FirstWorkerThatCannotBeStartedIsAnErrorAndTriedAgain) {
+TEST_F(RunQueueTest, FirstWorkerThatCannotBeStartedIsAnErrorAndTriedAgain) {
   {
     const PlannedFault fault(SystemCall::kStartThread, 1, EAGAIN);
-    EXPECT_TRUE(fails_with(scheduler_.start(), ErrorCode::kOutOfResources));
+    EXPECT_TRUE(fails_with(run_queue_.start(), ErrorCode::kOutOfResources));
   }
-  EXPECT_TRUE(is_ok(scheduler_.start()));
-  EXPECT_TRUE(is_ok(scheduler_.start()));
+  EXPECT_TRUE(is_ok(run_queue_.start()));
+  EXPECT_TRUE(is_ok(run_queue_.start()));
 }
 
-TEST_F(SchedulerTest, WhereNoFurtherWorkerCanBeStartedTheOthersDoTheWork) {
+TEST_F(RunQueueTest, WhereNoFurtherWorkerCanBeStartedTheOthersDoTheWork) {
   const PlannedFault second(SystemCall::kStartThread, 2, EAGAIN);
   block_workers(1);
   Stream& stream = make_stream();
@@ -347,18 +358,17 @@ TEST_F(SchedulerTest, WhereNoFurtherWorkerCanBeStartedTheOthersDoTheWork) {
   wait_until_done(stream);
 }
 
-TEST_F(SchedulerTest, WorkerWakesStreamsWhoseTimeHasCome) {
-  ASSERT_TRUE(is_ok(scheduler_.start()));
-  client_.wants_waking.store(true);
-  scheduler_.poke();
-  wait_for([&] { return client_.wakes.load() > 0; });
+TEST_F(RunQueueTest, WorkerWakesStreamsWhoseTimeHasCome) {
+  ASSERT_TRUE(is_ok(run_queue_.start()));
+  run_queue_.advance_alarm(Deadline());
+  wait_for([&] { return alarm_.wakes.load() > 0; });
 }
 
-TEST_F(SchedulerTest, WakesAreNotForgottenWhileAStreamHasManyTurns) {
-  client_.script = [&](Stream& stream) {
-    client_.wants_waking.store(true);
-    if (client_.wakes.load() < 3) return RunEnd::kTurnOver;
-    client_.wants_waking.store(false);
+TEST_F(RunQueueTest, WakesAreNotForgottenWhileAStreamHasManyTurns) {
+  runner_.script = [&](Stream& stream) {
+    run_queue_.set_alarm(Deadline());
+    if (alarm_.wakes.load() < 3) return RunEnd::kTurnOver;
+    run_queue_.set_alarm(kNever);
     complete(stream);
     return RunEnd::kEmpty;
   };
@@ -369,13 +379,13 @@ TEST_F(SchedulerTest, WakesAreNotForgottenWhileAStreamHasManyTurns) {
 
 // A worker that looks out for tasks of its own stream keeps others from being called. If it finds
 // one, it must not be the only one to know of the stream that became ready meanwhile.
-TEST_F(SchedulerTest, StreamThatBecomesReadyBesideABusyOneIsTakenByAnotherWorker) {
-  if (scheduler_.patience() == Clock::duration::zero()) GTEST_SKIP() << "nobody looks out";
+TEST_F(RunQueueTest, StreamThatBecomesReadyBesideABusyOneIsTakenByAnotherWorker) {
+  if (run_queue_.patience() == Clock::duration::zero()) GTEST_SKIP() << "nobody looks out";
   Stream& busy = make_stream();
   Stream& other = make_stream();
   std::atomic<bool> waits{false};
   std::atomic<int> late{0};
-  client_.script = [&](Stream& stream) {
+  runner_.script = [&](Stream& stream) {
     if (&stream == &busy && waits.load()) {
       // Like a very long copy: the other stream must not have to wait for its end.
       constexpr int kEnough = 3'000'000;
@@ -402,71 +412,72 @@ TEST_F(SchedulerTest, StreamThatBecomesReadyBesideABusyOneIsTakenByAnotherWorker
   EXPECT_EQ(late.load(), 0);
 }
 
-// ---- Errands ----
+// ---- Work items ----
 
-class ErrandTest : public SchedulerTest {
+class WorkItemTest : public RunQueueTest {
  protected:
-  std::vector<Errand> make_errands(size_t count, void (*work)(void*), void* argument) {
-    return std::vector<Errand>(count, Errand{work, argument});
+  std::vector<WorkItem> make_items(size_t count, void (*work)(void*), void* argument) {
+    return std::vector<WorkItem>(count, WorkItem{work, argument});
   }
   std::atomic<int> done_{0};
+  WorkerHelperPool helpers_{run_queue_};
 };
 
-TEST_F(ErrandTest, AreDoneByWorkers) {
-  std::vector<Errand> errands = make_errands(3, count_call, &done_);
-  scheduler_.offer(errands);
+TEST_F(WorkItemTest, AreDoneByWorkers) {
+  std::vector<WorkItem> items = make_items(3, count_call, &done_);
+  helpers_.offer(items);
   wait_for([&] { return done_.load() == 3; });
-  scheduler_.withdraw(errands);
+  helpers_.withdraw(items);
   EXPECT_EQ(done_.load(), 3);
 }
 
-TEST_F(ErrandTest, MoreThanThereAreWorkersAreAllDone) {
+TEST_F(WorkItemTest, MoreThanThereAreWorkersAreAllDone) {
   const size_t count = 3 * most_workers() + 1;
-  std::vector<Errand> errands = make_errands(count, count_call, &done_);
-  scheduler_.offer(errands);
+  std::vector<WorkItem> items = make_items(count, count_call, &done_);
+  helpers_.offer(items);
   wait_for([&] { return done_.load() == static_cast<int>(count); });
-  scheduler_.withdraw(errands);
+  helpers_.withdraw(items);
 }
 
-TEST_F(ErrandTest, WhatNobodyTookIsWithdrawnAndNeverDone) {
+TEST_F(WorkItemTest, WhatNobodyTookIsWithdrawnAndNeverDone) {
   block_all_workers();
-  std::vector<Errand> errands = make_errands(3, count_call, &done_);
-  std::vector<Errand> others = make_errands(2, count_call, &done_);
-  scheduler_.offer(errands);
-  scheduler_.offer(others);
-  scheduler_.withdraw(errands);  // from behind the others
+  std::vector<WorkItem> items = make_items(3, count_call, &done_);
+  std::vector<WorkItem> others = make_items(2, count_call, &done_);
+  helpers_.offer(items);
+  helpers_.offer(others);
+  helpers_.withdraw(items);  // from behind the others
   gates_[0].open();
   wait_for([&] { return done_.load() == 2; });
-  scheduler_.withdraw(others);
+  helpers_.withdraw(others);
   EXPECT_EQ(done_.load(), 2);
 }
 
-TEST_F(ErrandTest, StreamsComeFirst) {
+TEST_F(WorkItemTest, StreamsComeFirst) {
   std::atomic<int> seen{-1};
-  client_.script = [&](Stream& stream) {
+  runner_.script = [&](Stream& stream) {
     seen.store(done_.load());
     complete(stream);
     return RunEnd::kEmpty;
   };
   block_all_workers();
-  std::vector<Errand> errands = make_errands(1, count_call, &done_);
-  scheduler_.offer(errands);
+  std::vector<WorkItem> items = make_items(1, count_call, &done_);
+  helpers_.offer(items);
   Stream& stream = make_stream();
   add_task(stream);
   gates_[0].open();
   wait_for([&] { return done_.load() == 1; });
   EXPECT_EQ(seen.load(), 0);
-  scheduler_.withdraw(errands);
+  helpers_.withdraw(items);
 }
 
-TEST_F(ErrandTest, WithdrawingWaitsForOneThatHasBegun) {
+TEST_F(WorkItemTest, WithdrawingWaitsForOneThatHasBegun) {
   Gate gate;
-  std::vector<Errand> errands = make_errands(1, Gate::pass, &gate);
-  scheduler_.offer(errands);
+  std::vector<WorkItem> items = make_items(1, Gate::pass, &gate);
+  helpers_.offer(items);
   gate.wait_until_entered();
   std::atomic<bool> withdrawn{false};
   std::thread owner([&] {
-    scheduler_.withdraw(errands);
+    helpers_.withdraw(items);
     withdrawn.store(true);
   });
   EXPECT_TRUE(stays([&] { return !withdrawn.load(); }));
@@ -474,31 +485,31 @@ TEST_F(ErrandTest, WithdrawingWaitsForOneThatHasBegun) {
   owner.join();
 }
 
-TEST_F(ErrandTest, CanBeOfferedAgain) {
-  std::vector<Errand> errands = make_errands(2, count_call, &done_);
+TEST_F(WorkItemTest, CanBeOfferedAgain) {
+  std::vector<WorkItem> items = make_items(2, count_call, &done_);
   for (int round = 1; round <= 50; ++round) {
-    scheduler_.offer(errands);
+    helpers_.offer(items);
     wait_for([&] { return done_.load() == 2 * round; });
-    scheduler_.withdraw(errands);
+    helpers_.withdraw(items);
   }
 }
 
-TEST_F(ErrandTest, OfManyOwnersAreDoneAtMostOnce) {
+TEST_F(WorkItemTest, OfManyOwnersAreDoneAtMostOnce) {
   constexpr int kRounds = 200;
   run_on_threads(4, [&](int) {
     for (int round = 0; round < kRounds; ++round) {
       std::atomic<int> mine{0};
-      std::vector<Errand> errands = make_errands(3, count_call, &mine);
-      scheduler_.offer(errands);
-      scheduler_.withdraw(errands);
+      std::vector<WorkItem> items = make_items(3, count_call, &mine);
+      helpers_.offer(items);
+      helpers_.withdraw(items);
       EXPECT_LE(mine.load(), 3);
     }
   });
 }
 
-TEST_F(ErrandTest, AreOfferedToNoMoreThanTheProcessorsBesideTheCaller) {
-  EXPECT_LE(scheduler_.most_helpers(), CopyHelpers::kMostHelpers);
-  EXPECT_LT(scheduler_.most_helpers(), platform::usable_processors());
+TEST_F(WorkItemTest, AreOfferedToNoMoreThanTheProcessorsBesideTheCaller) {
+  EXPECT_LE(helpers_.most_helpers(), HelperPool::kMostHelpers);
+  EXPECT_LT(helpers_.most_helpers(), platform::usable_processors());
 }
 
 }  // namespace
