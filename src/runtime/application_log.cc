@@ -8,6 +8,7 @@
 #include <optional>
 #include <string_view>
 
+#include "platform/line_output.h"
 #include "platform/text_file.h"
 #include "runtime/process.h"
 
@@ -19,10 +20,10 @@ constexpr int kErrorLevel = 3;
 
 struct LogSettings {
   int lowest = kErrorLevel;
-  FILE* stream = stderr;
+  platform::LineOutput* output = &platform::LineOutput::standard_error();
 };
 
-LogSettings read_settings() {
+LogSettings read_log_settings() {
   LogSettings settings;
   const std::optional<std::string> level =
       platform::environment_variable("ASCEND_GLOBAL_LOG_LEVEL");
@@ -30,13 +31,13 @@ LogSettings read_settings() {
     settings.lowest = level->front() - '0';
   }
   if (platform::environment_variable("ASCEND_SLOG_PRINT_TO_STDOUT") == "1") {
-    settings.stream = stdout;
+    settings.output = &platform::LineOutput::standard_output();
   }
   return settings;
 }
 
 const LogSettings& settings() {
-  static const LogSettings found = read_settings();
+  static const LogSettings found = read_log_settings();
   return found;
 }
 
@@ -80,8 +81,7 @@ void write_log_line(int level, const LogPlace& place, const std::string& text) {
       .append(": ")
       .append(text)
       .append("\n");
-  fwrite(line.data(), 1, line.size(), settings().stream);
-  fflush(settings().stream);
+  settings().output->write(line, platform::Patience::kBrief);
 }
 
 }  // namespace understudy

@@ -2,7 +2,8 @@
 //
 // The log lines of programs. ASCEND_GLOBAL_LOG_LEVEL says from which level on they are written
 // (0 debug to 3 error, which is the default, 4 none); they go to standard error, or to standard
-// output where ASCEND_SLOG_PRINT_TO_STDOUT is 1. Any thread may call anything.
+// output where ASCEND_SLOG_PRINT_TO_STDOUT is 1, past the buffers of the C library. Any thread may
+// call anything.
 #pragma once
 
 #include <cstdint>

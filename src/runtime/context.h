@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "base/handle.h"
+#include "base/virtual_range.h"
 #include "stream/stream.h"
 
 namespace understudy {
@@ -18,18 +19,23 @@ namespace understudy {
 inline constexpr unsigned kSystemOptions = 4;
 using SystemOptions = std::array<std::optional<int64_t>, kSystemOptions>;
 
+// What a device tells of overflows.
+inline constexpr uint64_t kOverflowStatusBytes = 64;
+
 enum class ContextKind : uint8_t { kDefault, kExplicit };
 
 struct Context {
   std::atomic<uint32_t> state{0};  // a SlotState
   uint32_t index = 0;
   uint32_t pool_next = 0;
+  SlotLife life() const { return SlotState::life(state.load(std::memory_order_acquire)); }
   // Constant while it lives; atomic for threads that ask just when it ends.
   std::atomic<uint32_t> device{0};
   // Under the lock of Devices.
   ContextKind kind = ContextKind::kExplicit;
   SystemOptions options;
   StreamReference default_stream;
+  VirtualAddress overflow_status = 0;  // device memory of its own, once it was asked for
 };
 
 // A context as a thread remembers it.

@@ -3,22 +3,30 @@
 
 #include <algorithm>
 #include <cinttypes>
+#include <limits>
+#include <utility>
 
 #include "base/scope_exit.h"
+#include "memory/hazard_pointers.h"
 
 namespace understudy {
 
-namespace {
-
-Error destroyed(uint64_t context) {
-  return Error::format(ErrorCode::kRefused, "context 0x%" PRIx64 " was destroyed", context);
-}
-
-}  // namespace
-
 Result<unsigned> Devices::check(int64_t device, const char* name, ErrorCode code) const {
   if (device >= 0 && device < count()) return static_cast<unsigned>(device);
-  return Error::format(code, "%s is %" PRId64 " and there are %u devices", name, device, count());
+  // Ids have 32 bits, and -1 stays -1 where the published type has no sign.
+  const bool is_word = device >= 0 && device <= std::numeric_limits<uint32_t>::max();
+  const int64_t shown = is_word ? static_cast<int32_t>(device) : device;
+  return Error::format(code, "%s is %" PRId64 " and there are %u devices", name, shown, count());
+}
+
+Result<unsigned> Devices::with_logic_id(uint32_t id, const char* name, ErrorCode code) const {
+  const std::vector<int32_t>& visible = settings_.visible_devices;
+  const auto found = std::find(visible.begin(), visible.end(), static_cast<int32_t>(id));
+  if (found != visible.end()) return static_cast<unsigned>(found - visible.begin());
+  const bool exists = id < settings_.server_devices;
+  return Error::format(code, "%s is %d, %s", name, static_cast<int>(id),
+                       exists ? "the logic id of a device that ASCEND_RT_VISIBLE_DEVICES hides"
+                              : "which is the logic id of no device");
 }
 
 Result<std::optional<ContextReference>> Devices::set(unsigned device) {
@@ -37,6 +45,8 @@ Result<std::optional<ContextReference>> Devices::set(unsigned device) {
   }
 }
 
+void Devices::prepare_reset() { prepare_pins(); }
+
 Error Devices::not_set(unsigned device) const {
   return Error::format(ErrorCode::kDeviceNotSet, "device %u is not set by this process", device);
 }
@@ -50,17 +60,19 @@ bool Devices::begin_ending(unsigned device) {
 }
 
 Result<void> Devices::reset(unsigned device) {
+  prepare_reset();
   {
     MutexLock lock(mutex_);
     if (uses_[device].sets == 0) return not_set(device);
     if (--uses_[device].sets > 0) return {};
   }
-  for (const uint64_t context : contexts_of(device)) streams_.finish_owner(context);
+  streams_.finish_device(device);
   if (begin_ending(device)) end_use(device);
   return {};
 }
 
 Result<void> Devices::reset_at_once(unsigned device) {
+  prepare_reset();
   {
     MutexLock lock(mutex_);
     if (uses_[device].sets == 0) return not_set(device);
@@ -80,40 +92,25 @@ void Devices::reset_all() {
   }
 }
 
-std::vector<uint64_t> Devices::contexts_of(unsigned device) const {
-  std::vector<uint64_t> found;
-  MutexLock lock(mutex_);
-  for (uint32_t index = 0; index < highest_context_; ++index) {
-    Context& context = pool_.at(index);
-    const uint32_t state = context.state.load(std::memory_order_relaxed);
-    if (SlotState::alive(state) && context.device.load(std::memory_order_relaxed) == device) {
-      found.push_back(ContextReference{&context, state, {}}.handle());
-    }
-  }
-  return found;
-}
-
 void Devices::end_use(unsigned device) {
   ScopeExit done([&] {
     MutexLock lock(mutex_);
     ending_[device].store(false);
     ending_[device].notify_all();
   });
-  const std::vector<uint64_t> contexts = contexts_of(device);
   {
     MutexLock lock(mutex_);
     uses_[device] = {};
-    for (const uint64_t handle : contexts) {
-      Context& context = pool_.at(HandleParts::split(handle).index);
-      const uint32_t state = context.state.load(std::memory_order_relaxed);
-      // Another thread may have destroyed it meanwhile.
-      if (SlotState::alive(state) && ContextReference{&context, state, {}}.handle() == handle) {
-        end_context_locked(context);
-      }
-    }
   }
-  for (const uint64_t context : contexts) streams_.end_owner(context);
+  contexts_.for_each([&](Context& context) {
+    MutexLock lock(mutex_);
+    if (!context.life().alive || context.device.load(std::memory_order_relaxed) != device) return;
+    streams_.forget_owner(contexts_.handle_of(context));
+    end_context_locked(context);
+  });
+  streams_.end_device(device);
   events_.end_device(device);
+  notifies_.end_device(device);
   memory_.free_all(device);
 }
 
@@ -127,6 +124,18 @@ bool Devices::has_default_context(unsigned device) const {
   return uses_[device].default_context.valid();
 }
 
+uint32_t Devices::in_use() const {
+  uint32_t devices = 0;
+  MutexLock lock(mutex_);
+  for (unsigned device = 0; device < count(); ++device) {
+    if (uses_[device].sets > 0) devices |= 1U << device;
+  }
+  contexts_.for_each([&](const Context& context) {
+    if (context.life().alive) devices |= 1U << context.device.load(std::memory_order_relaxed);
+  });
+  return devices;
+}
+
 Result<ContextReference> Devices::create_context(unsigned device) {
   while (true) {
     wait_while_ending(device);
@@ -136,23 +145,20 @@ Result<ContextReference> Devices::create_context(unsigned device) {
 }
 
 Result<ContextReference> Devices::make_context_locked(unsigned device, ContextKind kind) {
-  const std::optional<uint32_t> index = pool_.take();
-  if (!index) return out_of_numbers("context");
-  Context& context = pool_.at(*index);
-  // Once: whoever holds a stale handle may look at it.
-  if (context.index != *index) context.index = *index;
+  US_TRY_ASSIGN(Context* const taken, contexts_.take());
+  Context& context = *taken;
   context.device.store(device, std::memory_order_relaxed);
   context.kind = kind;
   context.options = {};
-  highest_context_ = std::max(highest_context_, *index + 1);
   ContextReference made{&context, context.state.load(std::memory_order_relaxed) + 1, {}};
-  ScopeExit undo([&] { pool_.give_back(*index); });
-  US_TRY_ASSIGN(made.default_stream, streams_.create({.owner = made.handle(),
-                                                      .device = device,
-                                                      .priority = 0,
-                                                      .flags = 0,
-                                                      .is_default = true,
-                                                      .is_unattended = false}));
+  ScopeExit undo([&] { contexts_.cancel(context); });
+  US_TRY_ASSIGN(made.default_stream,
+                streams_.create({.owner = made.handle(),
+                                 .device = device,
+                                 .priority = 0,
+                                 .flags = 0,
+                                 .is_default = true,
+                                 .overflow_mode = overflow_mode_locked(device)}));
   undo.dismiss();
   context.default_stream = made.default_stream;
   context.state.store(made.state, std::memory_order_release);
@@ -160,8 +166,11 @@ Result<ContextReference> Devices::make_context_locked(unsigned device, ContextKi
 }
 
 void Devices::end_context_locked(Context& context) {
-  const uint32_t ended = context.state.fetch_add(1, std::memory_order_release) + 1;
-  if (!SlotState::is_used_up(ended)) pool_.give_back(context.index);
+  if (const VirtualAddress status = std::exchange(context.overflow_status, 0); status != 0) {
+    memory_.free_internal(status);
+  }
+  context.state.fetch_add(1, std::memory_order_release);
+  contexts_.recycle(context);
 }
 
 Result<void> Devices::destroy_context(uint64_t handle) {
@@ -177,7 +186,7 @@ Result<void> Devices::destroy_context(uint64_t handle) {
   streams_.finish_owner(handle);
   {
     MutexLock lock(mutex_);
-    if (!reference.valid()) return destroyed(handle);
+    if (!reference.valid()) return contexts_.unknown(handle);
     end_context_locked(*reference.context);
   }
   streams_.end_owner(handle);
@@ -185,16 +194,10 @@ Result<void> Devices::destroy_context(uint64_t handle) {
 }
 
 Result<ContextReference> Devices::find_context(uint64_t handle) {
-  const HandleParts parts = HandleParts::split(handle);
-  if (parts.tag != HandleTag::kContext || !pool_.exists(parts.index)) {
-    return Error::format(ErrorCode::kRefused, "context 0x%" PRIx64 " was never created", handle);
-  }
   MutexLock lock(mutex_);
-  Context& context = pool_.at(parts.index);
-  const ContextReference found{&context, context.state.load(std::memory_order_relaxed),
-                               context.default_stream};
-  if (!SlotState::alive(found.state) || found.handle() != handle) return destroyed(handle);
-  return found;
+  US_TRY_ASSIGN(Context* const context, contexts_.find(handle));
+  return ContextReference{context, context->state.load(std::memory_order_relaxed),
+                          context->default_stream};
 }
 
 void Devices::set_peer_access(unsigned device, unsigned peer, bool enabled) {
@@ -234,14 +237,34 @@ void Devices::set_option(const ContextReference& context, unsigned number, int64
   if (context.valid()) context.context->options[number] = value;
 }
 
-int32_t Devices::overflow_mode(unsigned device) const {
+VirtualAddress Devices::overflow_status(const ContextReference& context) const {
   MutexLock lock(mutex_);
-  return uses_[device].overflow_mode;
+  return context.valid() ? context.context->overflow_status : 0;
 }
 
-void Devices::set_overflow_mode(unsigned device, int32_t mode) {
+VirtualAddress Devices::keep_overflow_status(const ContextReference& context,
+                                             VirtualAddress address) {
+  MutexLock lock(mutex_);
+  if (!context.valid()) return 0;
+  VirtualAddress& kept = context.context->overflow_status;
+  if (kept == 0) kept = address;
+  return kept;
+}
+
+OverflowMode Devices::overflow_mode(unsigned device) const {
+  MutexLock lock(mutex_);
+  return overflow_mode_locked(device);
+}
+
+Result<void> Devices::set_overflow_mode(unsigned device, OverflowMode mode) {
+  const ProductProfile& product = settings_.product;
+  if (mode != product.overflow_mode() && !product.has(Feature::kOverflowModes)) {
+    return Error::format(ErrorCode::kNotSupported, "product %s has overflow mode %d alone",
+                         product.key.data(), static_cast<int>(product.overflow_mode()));
+  }
   MutexLock lock(mutex_);
   uses_[device].overflow_mode = mode;
+  return {};
 }
 
 }  // namespace understudy

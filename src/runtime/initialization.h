@@ -13,6 +13,8 @@
 
 #include "base/mutex.h"
 #include "base/result.h"
+#include "runtime/kernel_limits.h"
+#include "runtime/named_callbacks.h"
 
 namespace understudy {
 
@@ -22,6 +24,7 @@ enum class ErrorTextScope : uint8_t { kThread, kProcess };
 // What the JSON file of aclInit can say.
 struct InitOptions {
   std::optional<int64_t> default_device;
+  KernelLimitRequests kernel_limits;
   ErrorTextScope error_text_scope = ErrorTextScope::kThread;
   std::string content = "{}";  // in canonical form, to compare
   std::string text;            // as it was read, for callbacks
@@ -33,7 +36,6 @@ Result<InitOptions> read_init_options(const char* path);
 class Initialization {
  public:
   // A callback as registered. `function` and `user_data` identify nothing to us but themselves.
-  using AnyFunction = void (*)();
   struct Callback {
     int32_t type = 0;
     AnyFunction function = nullptr;

@@ -4,8 +4,9 @@
 // of their registration, without a lock, so that they may register others.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "base/mutex.h"
@@ -13,42 +14,69 @@
 
 namespace understudy {
 
+// A function of the program whose type only the caller knows.
+using AnyFunction = void (*)();
+
 template <typename Function>
 class NamedCallbacks {
  public:
-  struct Entry {
-    std::string name;
-    Function function;
-    void* arguments;
-  };
-
   Result<void> add(const char* name, Function function, void* arguments) {
     MutexLock lock(mutex_);
     for (const Entry& entry : entries_) {
       if (entry.name == name) {
-        return Error::format(ErrorCode::kRefused, "a callback is registered as %s already", name);
+        return Error::format(ErrorCode::kInvalidParam, "a callback is registered as %s already",
+                             name);
       }
     }
-    entries_.push_back({name, function, arguments});
+    entries_.push_back({name, {++last_number_, function, arguments}});
     return {};
   }
 
   Result<void> remove(const char* name) {
     MutexLock lock(mutex_);
     if (std::erase_if(entries_, [&](const Entry& entry) { return entry.name == name; }) == 0) {
-      return Error::format(ErrorCode::kRefused, "no callback is registered as %s", name);
+      return Error::format(ErrorCode::kInvalidParam, "no callback is registered as %s", name);
     }
     return {};
   }
 
-  std::vector<Entry> all() const {
+  // One callback, with its place in the order of registration, from 1.
+  struct Callback {
+    uint64_t number;
+    Function function;
+    void* arguments;
+  };
+  // The next one that is registered now. Allocates nothing, so that it cannot fail half way.
+  std::optional<Callback> next_after(uint64_t number) const {
     MutexLock lock(mutex_);
-    return entries_;
+    for (const Entry& entry : entries_) {
+      if (entry.callback.number > number) return entry.callback;
+    }
+    return std::nullopt;
+  }
+  // Calls visit(callback) for each, also for those that are added meanwhile.
+  template <typename Visit>
+  void for_each(Visit visit) const {
+    for (auto next = next_after(0); next; next = next_after(next->number)) visit(*next);
+  }
+  // Empty if it was removed.
+  std::string name_of(const Callback& callback) const {
+    MutexLock lock(mutex_);
+    for (const Entry& entry : entries_) {
+      if (entry.callback.number == callback.number) return entry.name;
+    }
+    return {};
   }
 
  private:
+  struct Entry {
+    std::string name;
+    Callback callback;
+  };
+
   mutable Mutex mutex_{LockRank::kCallbacks};
   std::vector<Entry> entries_ US_GUARDED_BY(mutex_);
+  uint64_t last_number_ US_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace understudy

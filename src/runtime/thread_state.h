@@ -9,21 +9,39 @@
 #include <deque>
 #include <string>
 
+#include "base/error.h"
 #include "runtime/context.h"
 
 namespace understudy {
 
-// Texts of errors, newest first, until someone asks for them. Old ones go when it gets too many.
+// Texts of errors, newest first, until someone asks for them. Old ones go when it gets too many. A
+// text is dated once a later call of the same function has succeeded.
 class ErrorTexts {
  public:
-  void add(std::string text);
-  // All texts, a line each, and forgets them; empty if there are none.
+  // `function` is a literal, the same one for all calls of a function.
+  void add(const char* function, const Error& error);
+  // The texts, a line each, and forgets them: the newest, and older ones that are not dated. Empty
+  // if there are none.
   std::string take();
+  // A call of the function has succeeded.
+  void note_success(const char* function) noexcept;
+  // The functions whose success would date a text, a bit each; several may have the same.
+  uint64_t awaited() const;
 
  private:
   static constexpr size_t kMaxTexts = 64;
-  std::deque<std::string> texts_;
+  struct Text {
+    const char* function;
+    bool is_dated;
+    std::string text;
+  };
+  std::deque<Text> texts_;
 };
+
+inline uint64_t bit_of_function(const char* function) {
+  constexpr uint64_t kSpread = 0x9E3779B97F4A7C15;
+  return uint64_t{1} << (reinterpret_cast<uintptr_t>(function) * kSpread >> 58);
+}
 
 struct ThreadState {
   ContextReference context;
@@ -34,5 +52,9 @@ struct ThreadState {
 };
 
 ThreadState& thread_state();
+
+// The functions that failed on this thread and whose next success is to be noted, a bit each. All
+// that a successful call looks at: nearly always it is 0.
+extern thread_local constinit uint64_t awaited_successes [[gnu::tls_model("initial-exec")]];
 
 }  // namespace understudy

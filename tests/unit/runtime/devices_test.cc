@@ -25,7 +25,8 @@ class DevicesTest : public testing::Test {
   ContextReference set(unsigned device) { return *value_of(devices_.set(device)); }
 
   StreamRig rig_{settings_of("a2")};
-  Devices devices_{rig_.memory.settings, rig_.memory.device_memory, rig_.streams, rig_.events};
+  Devices devices_{rig_.memory.settings, rig_.memory.device_memory, rig_.streams, rig_.events,
+                   rig_.notifies};
 };
 
 TEST_F(DevicesTest, OnlyNumbersOfDevicesPass) {
@@ -36,7 +37,8 @@ TEST_F(DevicesTest, OnlyNumbersOfDevicesPass) {
     ASSERT_TRUE(fails_with(refused, ErrorCode::kInvalidDevice)) << device;
     EXPECT_NE(std::string(refused.error().text()).find("peerDevice"), std::string::npos);
   }
-  EXPECT_TRUE(fails_with(devices_.check(4, "deviceId", ErrorCode::kRefused), ErrorCode::kRefused));
+  EXPECT_TRUE(fails_with(devices_.check(4, "deviceId", ErrorCode::kInvalidParam),
+                         ErrorCode::kInvalidParam));
 }
 
 TEST_F(DevicesTest, EverySetGivesTheSameDefaultContextUntilTheLastReset) {
@@ -80,7 +82,8 @@ TEST_F(DevicesTest, ResetEndsTheContextsOfItsDeviceAlone) {
 
 TEST_F(DevicesTest, ProductWithoutDefaultContextGivesNone) {
   StreamRig rig(settings_of("ipv350"));
-  Devices devices(rig.memory.settings, rig.memory.device_memory, rig.streams, rig.events);
+  Devices devices(rig.memory.settings, rig.memory.device_memory, rig.streams, rig.events,
+                  rig.notifies);
   EXPECT_EQ(value_of(devices.set(0)).has_value(), false);
   EXPECT_TRUE(devices.is_set(0));
   EXPECT_FALSE(devices.has_default_context(0));
@@ -94,8 +97,8 @@ TEST_F(DevicesTest, ContextIsFoundByItsHandleUntilItIsDestroyed) {
   EXPECT_EQ(context.device(), 2u);
   EXPECT_TRUE(is_ok(devices_.destroy_context(handle)));
   EXPECT_FALSE(context.valid());
-  EXPECT_TRUE(fails_with(devices_.find_context(handle), ErrorCode::kRefused));
-  EXPECT_TRUE(fails_with(devices_.destroy_context(handle), ErrorCode::kRefused));
+  EXPECT_TRUE(fails_with(devices_.find_context(handle), ErrorCode::kInvalidParam));
+  EXPECT_TRUE(fails_with(devices_.destroy_context(handle), ErrorCode::kInvalidParam));
 }
 
 TEST_F(DevicesTest, SlotThatIsUsedAgainDoesNotBringTheOldHandleBack) {
@@ -106,8 +109,8 @@ TEST_F(DevicesTest, SlotThatIsUsedAgainDoesNotBringTheOldHandleBack) {
   ASSERT_EQ(fresh.context, old.context);
   EXPECT_NE(fresh.handle(), old_handle);
   EXPECT_FALSE(old.valid());
-  EXPECT_TRUE(fails_with(devices_.find_context(old_handle), ErrorCode::kRefused));
-  EXPECT_TRUE(fails_with(devices_.destroy_context(old_handle), ErrorCode::kRefused));
+  EXPECT_TRUE(fails_with(devices_.find_context(old_handle), ErrorCode::kInvalidParam));
+  EXPECT_TRUE(fails_with(devices_.destroy_context(old_handle), ErrorCode::kInvalidParam));
   EXPECT_TRUE(fresh.valid());
 }
 
@@ -120,7 +123,7 @@ TEST_F(DevicesTest, InventedHandlesAreRefused) {
         HandleParts{HandleTag::kContext, parts.generation + 1, parts.index}.pack(),
         HandleParts{HandleTag::kContext, 0, UINT32_MAX}.pack(),
         HandleParts{HandleTag::kContext, 0, parts.index + 7}.pack()}) {
-    EXPECT_TRUE(fails_with(devices_.find_context(handle), ErrorCode::kRefused)) << handle;
+    EXPECT_TRUE(fails_with(devices_.find_context(handle), ErrorCode::kInvalidParam)) << handle;
   }
 }
 
@@ -137,7 +140,7 @@ TEST_F(DevicesTest, DefaultStreamEndsWithItsContext) {
   EXPECT_EQ(value_of(rig_.streams.find(stream)).stream, context.default_stream.stream);
   // A context is no stream and a stream is no context.
   EXPECT_TRUE(fails_with(rig_.streams.find(context.handle()), ErrorCode::kInvalidHandle));
-  EXPECT_TRUE(fails_with(devices_.find_context(stream), ErrorCode::kRefused));
+  EXPECT_TRUE(fails_with(devices_.find_context(stream), ErrorCode::kInvalidParam));
   ASSERT_TRUE(is_ok(devices_.destroy_context(context.handle())));
   EXPECT_TRUE(fails_with(rig_.streams.find(stream), ErrorCode::kInvalidHandle));
 }
@@ -159,14 +162,41 @@ TEST_F(DevicesTest, SettingsOfADeviceAreForgottenWithItsUse) {
   set(1);
   EXPECT_EQ(devices_.core_limit(1, 0), std::nullopt);
   devices_.set_core_limit(1, 0, 12);
-  devices_.set_overflow_mode(1, 1);
+  ASSERT_TRUE(is_ok(devices_.set_overflow_mode(1, OverflowMode::kSaturation)));
   EXPECT_EQ(devices_.core_limit(1, 0), 12u);
   EXPECT_EQ(devices_.core_limit(1, 1), std::nullopt);
   EXPECT_EQ(devices_.core_limit(0, 0), std::nullopt);
-  EXPECT_EQ(devices_.overflow_mode(1), 1);
+  EXPECT_EQ(devices_.overflow_mode(1), OverflowMode::kSaturation);
+  EXPECT_EQ(devices_.overflow_mode(0), OverflowMode::kInfNan);
   ASSERT_TRUE(is_ok(devices_.reset(1)));
   EXPECT_EQ(devices_.core_limit(1, 0), std::nullopt);
-  EXPECT_EQ(devices_.overflow_mode(1), 0);
+  EXPECT_EQ(devices_.overflow_mode(1), OverflowMode::kInfNan);
+}
+
+TEST_F(DevicesTest, StreamsKeepTheOverflowModeOfTheirBeginning) {
+  const ContextReference before = set(0);
+  ASSERT_TRUE(is_ok(devices_.set_overflow_mode(0, OverflowMode::kSaturation)));
+  const ContextReference after = value_of(devices_.create_context(0));
+  EXPECT_EQ(before.default_stream.overflow_mode(), OverflowMode::kInfNan);
+  EXPECT_EQ(after.default_stream.overflow_mode(), OverflowMode::kSaturation);
+}
+
+TEST_F(DevicesTest, OverflowStatusIsGivenToAContextOnceAndEndsWithIt) {
+  DeviceMemory& memory = rig_.memory.device_memory;
+  const auto charged = [&] { return rig_.memory.charged(0, PageKind::kNormal); };
+  const ContextReference context = value_of(devices_.create_context(0));
+  EXPECT_EQ(devices_.overflow_status(context), 0u);
+  const VirtualAddress first = value_of(memory.allocate_internal(0, kOverflowStatusBytes));
+  const VirtualAddress second = value_of(memory.allocate_internal(0, kOverflowStatusBytes));
+  EXPECT_EQ(devices_.keep_overflow_status(context, first), first);
+  EXPECT_EQ(devices_.keep_overflow_status(context, second), first);
+  EXPECT_EQ(devices_.overflow_status(context), first);
+  memory.free_internal(second);
+  EXPECT_GT(charged(), 0u);
+  ASSERT_TRUE(is_ok(devices_.destroy_context(context.handle())));
+  EXPECT_EQ(charged(), 0u);
+  EXPECT_EQ(devices_.overflow_status(context), 0u);
+  EXPECT_EQ(devices_.keep_overflow_status(context, first), 0u);
 }
 
 TEST_F(DevicesTest, SettingsOfAContextDoNotReachTheNextOneInItsSlot) {

@@ -68,9 +68,20 @@ TEST(InitOptions, NestingHasALimitWellBelowTheStack) {
   const auto nested = [](size_t depth) {
     return "{\"a\":" + std::string(depth, '[') + std::string(depth, ']') + "}";
   };
-  EXPECT_TRUE(is_ok(options_in(nested(16))));
-  EXPECT_TRUE(fails_with(options_in(nested(100)), ErrorCode::kInvalidArgument));
+  EXPECT_TRUE(is_ok(options_in(nested(10))));
+  EXPECT_TRUE(fails_with(options_in(nested(11)), ErrorCode::kInvalidArgument));
   EXPECT_TRUE(fails_with(options_in(nested(200'000)), ErrorCode::kInvalidArgument));
+}
+
+TEST(InitOptions, LimitsOfKernelsAreNumbersInTheirPlaces) {
+  const InitOptions options = value_of(options_in(
+      R"({"StackSize": {"aicore_stack_size": "65536", "x": 1}, "simt_printf_fifo_size": 9})"));
+  EXPECT_EQ(options.kernel_limits, (KernelLimitRequests{{{}, {}, 65536, {}, 9}}));
+  for (const char* const text :
+       {R"({"StackSize": []})", R"({"StackSize": {"aicore_stack_size": {}}})",
+        R"({"simt_printf_fifo_size": -9})"}) {
+    EXPECT_TRUE(fails_with(options_in(text), ErrorCode::kInvalidArgument)) << text;
+  }
 }
 
 TEST(InitOptions, EntriesForOthersAreAccepted) {

@@ -34,8 +34,7 @@ class InitializationTest : public testing::Test {
   Result<int32_t> init(const InitOptions& options = {}) { return state_.init(options, caller()); }
   Result<uint64_t> finalize_one() { return state_.finalize_one(caller()); }
   Result<uint64_t> finalize_all() { return state_.finalize_all(caller()); }
-  Result<int32_t> add(Moment moment, int32_t type,
-                      Initialization::AnyFunction function = first_function,
+  Result<int32_t> add(Moment moment, int32_t type, AnyFunction function = first_function,
                       Multiplicity multiplicity = Multiplicity::kMany) {
     return state_.add_callback(moment, {type, function, nullptr}, multiplicity, caller());
   }

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Public calls that are watched: told of in the log, made to fail on purpose, or listed by the
+// places of the program that make them. A call looks at one word; the rest is for processes whose
+// configuration asks for it. A call may be the first of the process: then the configuration is read
+// to find out. A runtime that is made later decides anew. Any thread may call anything.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+
+#include "device/settings.h"
+#include "runtime/failure_plan.h"
+
+namespace understudy {
+
+enum CallWatch : uint8_t {
+  kUnwatched = 0,
+  kUnknownWatch = 1,  // the configuration was not read yet
+  kLogged = 2,
+  kMayFail = 4,
+  kListed = 8,  // its place in the program is put on a list
+};
+extern constinit std::atomic<uint8_t> call_watch;  // of CallWatch, added up
+
+inline bool may_watch_calls() { return call_watch.load(std::memory_order_relaxed) != kUnwatched; }
+
+struct WatchedCall {
+  const char* function;
+  uint64_t begun;  // in nanoseconds; 0: it is not logged
+  std::optional<InjectedFailure> failure;
+};
+
+// Moves of `bytes`, or 0.
+[[gnu::cold]] WatchedCall begin_watched_call(const char* function, uint64_t bytes) noexcept;
+// The same for a call that answers no code, and so cannot fail.
+[[gnu::cold]] WatchedCall begin_unfailing_call(const char* function) noexcept;
+[[gnu::cold]] void end_watched_call(const WatchedCall& call, int32_t code) noexcept;
+
+// What the configuration asks for; where it is wrong, what the environment asks for by itself. May
+// throw std::bad_alloc.
+void choose_call_watch(const Result<Settings>& settings);
+// The same for a configuration that may change until there is a runtime. Nothing if it is chosen.
+void choose_call_watch_for_now() noexcept;
+
+}  // namespace understudy
