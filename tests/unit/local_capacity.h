@@ -8,38 +8,40 @@
 #include <utility>
 #include <vector>
 
-#include "device/capacity.h"
+#include "server/server.h"
 
 namespace understudy {
 
-class LocalLedger {
+class LocalCapacity {
  public:
-  Ledger& ledger() { return *ledger_; }
-
- protected:
-  LocalLedger(unsigned devices, uint64_t normal, uint64_t huge) {
+  // `normal` and `huge` are the sizes of the pools of each device.
+  LocalCapacity(unsigned devices, uint64_t normal, uint64_t huge, IdleUsage idle = {},
+                uint64_t host_window = ServerShape::kUnlimited) {
     ServerShape shape;
     shape.devices = devices;
     shape.memory = normal + huge;
     shape.normal_memory = normal;
-    ledger_ = std::move(Ledger::make_private(shape).value());
+    shape.idle_usage = idle;
+    shape.host_window = host_window;
+    std::vector<int32_t> numbers(devices);
+    std::iota(numbers.begin(), numbers.end(), 0);
+    server_ = std::move(Server::make_private(shape, std::move(numbers)).value());
   }
 
-  std::unique_ptr<Ledger> ledger_;
-};
+  Server& server() { return *server_; }
+  operator Capacity&() { return server_->capacity(); }  // NOLINT: implicit
 
-class LocalCapacity : public LocalLedger, public Capacity {
- public:
-  // `normal` and `huge` are the sizes of the pools of each device.
-  LocalCapacity(unsigned devices, uint64_t normal, uint64_t huge)
-      : LocalLedger(devices, normal, huge), Capacity(ledger(), numbers(devices)) {}
+  bool charge(const Charge& charge) { return server_->capacity().charge(charge); }
+  void credit(const Charge& charge) { server_->capacity().credit(charge); }
+  PoolFigures figures(unsigned device, PageKind kind) const {
+    return server_->capacity().figures(device, kind);
+  }
+  std::vector<ModuleUsage> usage(unsigned device) const {
+    return server_->capacity().usage(device);
+  }
 
  private:
-  static std::vector<int32_t> numbers(unsigned devices) {
-    std::vector<int32_t> all(devices);
-    std::iota(all.begin(), all.end(), 0);
-    return all;
-  }
+  std::unique_ptr<Server> server_;
 };
 
 }  // namespace understudy

@@ -45,6 +45,8 @@ class Line {
     return *word;
   }
 
+  int descriptor() const { return descriptor_.get(); }
+
  private:
   platform::UniqueFd descriptor_;
 };
@@ -54,7 +56,7 @@ class OtherProcess {
   // Runs body(line) in the child, which ends without a word to anyone when the body does.
   template <typename Body>
   explicit OtherProcess(Body body) : OtherProcess(make_pair()) {
-    // Stores and ledgers of this process are no business of the child's.
+    // Backing files and ledgers of this process are no business of the child's.
     platform::arm_fork_sentinel();
     fflush(nullptr);
     id_ = fork();
@@ -95,6 +97,19 @@ class OtherProcess {
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return testing::AssertionSuccess();
     return testing::AssertionFailure() << "the child ended with wait status " << status;
   }
+  testing::AssertionResult ended_by(int signal) {
+    const int status = wait();
+    if (WIFSIGNALED(status) && WTERMSIG(status) == signal) return testing::AssertionSuccess();
+    return testing::AssertionFailure() << "the child ended with wait status " << status;
+  }
+  // Waits until it has stopped itself.
+  void wait_until_stopped() const {
+    int status = 0;
+    while (waitpid(id_, &status, WUNTRACED) < 0 && errno == EINTR) {
+    }
+    EXPECT_TRUE(WIFSTOPPED(status)) << status;
+  }
+  void go_on() const { ::kill(id_, SIGCONT); }
   void kill() {
     ::kill(id_, SIGKILL);
     (void)wait();

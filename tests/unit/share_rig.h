@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <vector>
 
-#include "device/capacity.h"
-#include "device/share_table.h"
+#include "server/server.h"
 #include "unit/test_server.h"
 
 namespace understudy {
@@ -17,7 +17,10 @@ inline constexpr uint64_t kShareBytes = 4 * kMiB;
 
 struct ShareRig {
   explicit ShareRig(const TestServer& server)
-      : ledger(server.join()), capacity(*ledger, TestServer::numbers()), shares(*ledger) {}
+      : joined(server.join()),
+        slots(joined->slots()),
+        capacity(joined->capacity()),
+        shares(joined->shares()) {}
 
   static ShareDescription description() {
     ShareDescription wanted;
@@ -35,6 +38,16 @@ struct ShareRig {
   bool hold(ShareToken token) { return value_of(shares.hold(token)); }
   std::optional<ShareView> find(ShareToken token) const { return value_of(shares.find(token)); }
   AfterDrop drop(ShareToken token) { return value_of(shares.drop(token.number())); }
+  std::vector<uint32_t> take_returns() {
+    std::vector<uint32_t> found(shares.returns().load());
+    found.resize(value_of(shares.take_returns(found)));
+    return found;
+  }
+  std::vector<ShareTable::HeldPart> held_parts(ProcessTag owner) {
+    std::vector<ShareTable::HeldPart> found(value_of(shares.held_parts(owner, {})));
+    EXPECT_EQ(value_of(shares.held_parts(owner, found)), found.size());
+    return found;
+  }
   bool has_returns() const { return shares.returns().load() != 0; }
 
   // Of all processes, on device 0.
@@ -43,9 +56,10 @@ struct ShareRig {
     return figures.total - figures.free;
   }
 
-  std::unique_ptr<Ledger> ledger;
-  Capacity capacity;
-  ShareTable shares;
+  std::unique_ptr<Server> joined;
+  ProcessSlots& slots;
+  Capacity& capacity;
+  ShareTable& shares;
 };
 
 }  // namespace understudy
