@@ -17,12 +17,12 @@ Result<Location> location_argument(const aclrtMemLocation& location) {
     return Location{LocationKind::kDevice, location.id};
   }
   if (location.type != ACL_MEM_LOCATION_TYPE_HOST) {
-    return Error::format(ErrorCode::kRefused, "location.type is %d and must be HOST or DEVICE",
+    return Error::format(ErrorCode::kInvalidParam, "location.type is %d and must be HOST or DEVICE",
                          static_cast<int>(location.type));
   }
   if (location.id != 0) {
-    return Error::format(ErrorCode::kRefused, "the id of location HOST is %u and must be 0",
-                         location.id);
+    return Error::format(ErrorCode::kInvalidParam, "the id of location HOST is %d and must be 0",
+                         static_cast<int>(location.id));
   }
   return Location{LocationKind::kHost, 0};
 }
@@ -32,14 +32,16 @@ Result<void> check_flags(aclrtMemAccessFlags flags) {
       flags == ACL_RT_MEM_ACCESS_FLAGS_READWRITE) {
     return {};
   }
-  return Error::format(ErrorCode::kRefused, "flags is %d, which is no access",
+  return Error::format(ErrorCode::kInvalidParam, "flags is %d, which is no access",
                        static_cast<int>(flags));
 }
 
-Result<void> check_device(Runtime& runtime, Location location) {
-  if (location.on_device())
-    US_TRY(runtime.devices().check(location.id, "location.id", ErrorCode::kRefused));
-  return {};
+// Locations name devices by their logic ids, which ASCEND_RT_VISIBLE_DEVICES does not change.
+Result<Location> known_location(Runtime& runtime, Location location) {
+  if (!location.on_device()) return location;
+  US_TRY_ASSIGN(location.id, runtime.devices().with_logic_id(location.id, "location.id",
+                                                             ErrorCode::kInvalidParam));
+  return location;
 }
 
 // All entries are checked before any is applied (ACCESS-15).
@@ -47,7 +49,7 @@ Result<std::vector<Location>> locations_argument(Runtime& runtime, const aclrtMe
                                                  size_t count) {
   // More entries than locations means that one is named twice; it also keeps us inside the array.
   if (count > runtime.devices().count() + size_t{1}) {
-    return Error::format(ErrorCode::kRefused, "count is %zu and there are %u locations", count,
+    return Error::format(ErrorCode::kInvalidParam, "count is %zu and there are %u locations", count,
                          runtime.devices().count() + 1);
   }
   std::vector<Location> locations;
@@ -56,8 +58,8 @@ Result<std::vector<Location>> locations_argument(Runtime& runtime, const aclrtMe
     US_TRY_ASSIGN(const Location location, location_argument(desc[i].location));
     for (const Location& other : locations) {
       if (other == location) {
-        return Error::format(ErrorCode::kRefused, "desc[%zu] names a location for the second time",
-                             i);
+        return Error::format(ErrorCode::kInvalidParam,
+                             "desc[%zu] names a location for the second time", i);
       }
     }
     locations.push_back(location);
@@ -68,7 +70,9 @@ Result<std::vector<Location>> locations_argument(Runtime& runtime, const aclrtMe
                            i, static_cast<int>(desc[i].flags));
     }
   }
-  for (const Location& location : locations) US_TRY(check_device(runtime, location));
+  for (Location& location : locations) {
+    US_TRY_ASSIGN(location, known_location(runtime, location));
+  }
   return locations;
 }
 
@@ -76,10 +80,10 @@ Result<std::vector<Location>> locations_argument(Runtime& runtime, const aclrtMe
 
 aclError aclrtMemSetAccess(void* virPtr, size_t size, aclrtMemAccessDesc* desc, size_t count) {
   return guarded(__func__, [&]() -> Result<void> {
-    US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
-    US_TRY(runtime->require(Feature::kVirtualMemory));
+    const GatePass pass;
+    US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kVirtualMemory));
     if (virPtr == nullptr || desc == nullptr || count == 0) {
-      return Error::format(ErrorCode::kRefused, "%s",
+      return Error::format(ErrorCode::kInvalidParam, "%s",
                            virPtr == nullptr ? "virPtr is NULL"
                            : desc == nullptr ? "desc is NULL"
                                              : "count is 0");
@@ -87,10 +91,10 @@ aclError aclrtMemSetAccess(void* virPtr, size_t size, aclrtMemAccessDesc* desc, 
     US_TRY_ASSIGN(const std::vector<Location> locations, locations_argument(*runtime, desc, count));
     const std::optional<VirtualRange> range = VirtualRange::make(to_address(virPtr), size);
     if (!range) {
-      return Error::format(ErrorCode::kRefused, "size %zu at %p runs past the end of all addresses",
-                           size, virPtr);
+      return Error::format(ErrorCode::kInvalidParam,
+                           "size %zu at %p runs past the end of all addresses", size, virPtr);
     }
-    return runtime->address_space().grant(*range, locations);
+    return runtime->address_space().mapper().grant(*range, locations);
   });
 }
 
@@ -99,12 +103,11 @@ aclError aclrtMemGetAccess(void* virPtr, aclrtMemLocation* location, uint64_t* f
     US_TRY(require_pointer(virPtr, "virPtr"));
     US_TRY(require_pointer(location, "location"));
     US_TRY(require_pointer(flag, "flag"));
-    US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
-    US_TRY(runtime->require(Feature::kVirtualMemory));
-    US_TRY_ASSIGN(const Location where, location_argument(*location));
-    US_TRY(check_device(*runtime, where));
+    US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kVirtualMemory));
+    US_TRY_ASSIGN(const Location named, location_argument(*location));
+    US_TRY_ASSIGN(const Location where, known_location(*runtime, named));
     US_TRY_ASSIGN(const bool granted,
-                  runtime->address_space().has_access(to_address(virPtr), where));
+                  runtime->address_space().mapper().has_access(to_address(virPtr), where));
     *flag = granted ? ACL_RT_MEM_ACCESS_FLAGS_READWRITE : ACL_RT_MEM_ACCESS_FLAGS_NONE;
     return {};
   });

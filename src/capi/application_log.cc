@@ -32,7 +32,8 @@ void aclAppLog(aclLogLevel logLevel, const char* func, const char* file, uint32_
                const char* fmt, ...) {
   va_list arguments;
   va_start(arguments, fmt);
-  guarded(__func__, [&]() -> Result<void> {
+  // Not told of as a call: that would be a line for every line of the program's.
+  attempt(__func__, [&]() -> Result<void> {
     const int level = logLevel;
     if (level < ACL_DEBUG || level > ACL_ERROR) {
       return invalid_argument("logLevel is %d and must be 0 to 3", level);

@@ -2,13 +2,11 @@
 //
 // Many copies in one call. Rules: BATCH.
 #include <algorithm>
-#include <memory>
 #include <span>
+#include <vector>
 
 #include "acl/acl_rt.h"
 #include "capi/call.h"
-#include "capi/copy_arguments.h"
-#include "capi/memory_class.h"
 #include "capi/stream_argument.h"
 
 using namespace understudy;        // NOLINT: entry points of one chapter
@@ -31,7 +29,7 @@ struct Batch {
 };
 
 constexpr size_t kMostElements = 4096;
-constexpr size_t kNobodyToBlame = SIZE_MAX;
+constexpr size_t kNoElement = SIZE_MAX;
 
 bool all_zero(std::span<const size_t> sizes) {
   return std::ranges::all_of(sizes, [](size_t size) { return size == 0; });
@@ -56,18 +54,18 @@ Result<void> check_attributes(const Batch& batch) {
   const size_t attributes = batch.attributes_given;
   const size_t elements = batch.sizes.size();
   if (attributes == 0 || attributes > elements) {
-    return Error::format(ErrorCode::kRefused, "numAttrs is %zu and must be 1 to %zu", attributes,
-                         elements);
+    return Error::format(ErrorCode::kInvalidParam, "numAttrs is %zu and must be 1 to %zu",
+                         attributes, elements);
   }
   if (batch.form == Form::kAtOnce && elements > kMostElements) {
-    return Error::format(ErrorCode::kRefused, "numBatches is %zu and must not exceed %zu", elements,
-                         kMostElements);
+    return Error::format(ErrorCode::kInvalidParam, "numBatches is %zu and must not exceed %zu",
+                         elements, kMostElements);
   }
   for (size_t k = 0; k < batch.first_elements.size(); ++k) {
     const size_t index = batch.first_elements[k];
     const bool rises = k == 0 ? index == 0 : index > batch.first_elements[k - 1];
     if (!rises || index >= elements) {
-      return Error::format(ErrorCode::kRefused,
+      return Error::format(ErrorCode::kInvalidParam,
                            "attrsIndexes[%zu] is %zu; they start with 0, rise, and stay below %zu",
                            k, index, elements);
     }
@@ -81,94 +79,83 @@ bool is_device(const aclrtMemLocation& location) {
 
 // Whether memory is where an attribute says. All host memory is one place (BATCH-11).
 bool agrees(Runtime& runtime, const void* address, const aclrtMemLocation& said) {
-  const auto found = runtime.address_space().find(to_address(address));
+  const auto found = runtime.address_space().translation().find(to_address(address));
+  // Managed memory is on either side, and may be called by its name.
+  if (found && found->location.kind == LocationKind::kManaged) {
+    return said.type != ACL_MEM_LOCATION_TYPE_UNREGISTERED;
+  }
   const bool on_device = found && found->location.on_device();
   if (on_device) return is_device(said) && said.id == found->location.id;
   return said.type == ACL_MEM_LOCATION_TYPE_HOST || said.type == ACL_MEM_LOCATION_TYPE_HOST_NUMA;
 }
 
+Result<void> check_side(Runtime& runtime, size_t element, const void* address,
+                        const aclrtMemLocation& said) {
+  if (agrees(runtime, address, said)) return {};
+  if (const Result<void> found = runtime.copies().check_memory(to_address(address)); !found.ok()) {
+    return Error::format(ErrorCode::kInvalidParam, "element %zu: %s", element,
+                         found.error().text());
+  }
+  return Error::format(ErrorCode::kInvalidParam,
+                       "element %zu: %p is not where its attribute says (location type %d, id %d)",
+                       element, address, static_cast<int>(said.type), static_cast<int>(said.id));
+}
+
 Result<void> check_location(Runtime& runtime, const Batch& batch, size_t element,
                             const aclrtMemcpyBatchAttr& attribute) {
-  if (!agrees(runtime, batch.targets[element], attribute.dstLoc) ||
-      !agrees(runtime, batch.sources[element], attribute.srcLoc)) {
-    return Error::format(ErrorCode::kRefused, "element %zu is not where its attribute says",
-                         element);
+  if (batch.sizes[element] == 0) {
+    if (batch.form == Form::kAtOnce) return {};  // skipped
+    return Error::format(ErrorCode::kInvalidParam, "element %zu has no bytes", element);
   }
-  if (is_device(attribute.dstLoc) == is_device(attribute.srcLoc)) {
-    return Error::format(ErrorCode::kRefused, "element %zu would copy within one side", element);
+  US_TRY(check_side(runtime, element, batch.targets[element], attribute.dstLoc));
+  US_TRY(check_side(runtime, element, batch.sources[element], attribute.srcLoc));
+  const bool is_managed = attribute.dstLoc.type == ACL_MEM_LOCATION_TYPE_MANAGED ||
+                          attribute.srcLoc.type == ACL_MEM_LOCATION_TYPE_MANAGED;
+  if (!is_managed && is_device(attribute.dstLoc) == is_device(attribute.srcLoc)) {
+    return Error::format(ErrorCode::kInvalidParam, "element %zu would copy within one side",
+                         element);
   }
   return {};
 }
 
-// Calls visit(element, its attribute) for all that have bytes. Names the one whose visit failed.
-template <typename Visit>
-Result<void> for_each_element(const Batch& batch, size_t& failed, Visit visit) {
+Copy copy_of(const Batch& batch, size_t element) {
+  return {to_address(batch.targets[element]), to_address(batch.sources[element]),
+          batch.sizes[element]};
+}
+
+// Checks each element against its attribute. Names the one that is refused.
+Result<void> check_locations(Runtime& runtime, const Batch& batch, size_t& failed) {
   size_t attribute = 0;
   for (size_t i = 0; i < batch.sizes.size(); ++i) {
     while (attribute + 1 < batch.first_elements.size() &&
            batch.first_elements[attribute + 1] <= i) {
       ++attribute;
     }
-    if (batch.sizes[i] == 0 && batch.form == Form::kAtOnce) continue;
-    if (Result<void> visited = visit(i, batch.attributes[attribute]); !visited.ok()) {
+    if (Result<void> checked = check_location(runtime, batch, i, batch.attributes[attribute]);
+        !checked.ok()) {
       failed = i;
-      return visited;
+      return checked;
     }
   }
   return {};
 }
 
-Result<void> copy_elements(Runtime& runtime, const Batch& batch, unsigned device, size_t& failed) {
-  const WriteNotice notice(runtime);
-  return for_each_element(batch, failed, [&](size_t i, const aclrtMemcpyBatchAttr&) {
-    return runtime.transfer().copy(to_address(batch.targets[i]), to_address(batch.sources[i]),
-                                   batch.sizes[i], device);
-  });
-}
-
 Result<void> copy_batch(Runtime& runtime, const Batch& batch, size_t& failed) {
   US_TRY_ASSIGN(const ContextReference context, runtime.current_context());
   US_TRY(check_attributes(batch));
-  US_TRY(for_each_element(batch, failed, [&](size_t i, const aclrtMemcpyBatchAttr& attribute) {
-    return check_location(runtime, batch, i, attribute);
-  }));
-  return copy_elements(runtime, batch, context.device(), failed);
-}
-
-// The elements of a batch, as a task has them.
-struct Elements {
-  std::unique_ptr<CopyList> list = std::make_unique<CopyList>();
-  bool has_unregistered = false;
-};
-
-Result<void> add_element(Runtime& runtime, const Batch& batch, size_t element,
-                         const aclrtMemcpyBatchAttr& attribute, Elements& elements) {
-  if (batch.sizes[element] == 0) {
-    return Error::format(ErrorCode::kRefused, "element %zu has no bytes", element);
-  }
-  US_TRY(check_location(runtime, batch, element, attribute));
-  const Copy copy{to_address(batch.targets[element]), to_address(batch.sources[element]),
-                  batch.sizes[element]};
-  const CopySides sides(runtime, copy.to, copy.from);
-  elements.has_unregistered |= sides.has(MemoryClass::kUnregistered);
-  elements.list->push_back({copy, sides.for_task()});
-  return {};
+  US_TRY(check_locations(runtime, batch, failed));
+  return runtime.copies().copy_each(
+      batch.sizes.size(), [&](size_t i) { return copy_of(batch, i); }, context.device(), failed);
 }
 
 Result<void> queue_batch(Runtime& runtime, const Batch& batch, aclrtStream stream, size_t& failed) {
   US_TRY_ASSIGN(const StreamCall call, stream_call(runtime, stream));
   US_TRY(check_attributes(batch));
-  Elements elements;
-  US_TRY(for_each_element(batch, failed, [&](size_t i, const aclrtMemcpyBatchAttr& attribute) {
-    return add_element(runtime, batch, i, attribute, elements);
-  }));
-  if (elements.has_unregistered) {
-    US_TRY(runtime.streams().drain(call.stream));
-    return copy_elements(runtime, batch, call.device(), failed);
-  }
-  Task task(TaskKind::kCopyList, call.device());
-  task.list = elements.list.release();
-  return call.submit(task);
+  US_TRY(check_locations(runtime, batch, failed));
+  std::vector<Copy> copies;
+  copies.reserve(batch.sizes.size());
+  for (size_t i = 0; i < batch.sizes.size(); ++i) copies.push_back(copy_of(batch, i));
+  return runtime.copies().queue_list(call.stream, copies, failed);
 }
 
 // What the four functions are given, but for the index that two of them report.
@@ -191,7 +178,7 @@ Result<void> run(const Arguments& arguments, size_t* failed) {
   US_TRY(require_pointer(arguments.sizes, "sizes"));
   US_TRY(require_size(elements, "numBatches"));
   if (all_zero({arguments.sizes, elements})) {
-    *failed = kNobodyToBlame;
+    *failed = kNoElement;
     return {};
   }
   US_TRY(require_pointer(arguments.dsts, "dsts"));
@@ -210,9 +197,9 @@ Result<void> run(const Arguments& arguments, size_t* failed) {
                     .first_elements = {arguments.attrsIndexes, attributes},
                     .attributes_given = arguments.numAttrs};
   US_TRY(check_elements(batch));
-  US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
-  US_TRY(runtime->require(Feature::kBatchCopy));
-  *failed = kNobodyToBlame;
+  const GatePass pass;
+  US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kBatchCopy));
+  *failed = kNoElement;
   if (arguments.form == Form::kAtOnce) return copy_batch(*runtime, batch, *failed);
   return queue_batch(*runtime, batch, arguments.stream, *failed);
 }
@@ -245,10 +232,10 @@ aclError aclrtMemcpyBatchV2(void** dsts, size_t* destMaxs, void** srcs, size_t* 
                             size_t numBatches, aclrtMemcpyBatchAttr* attrs, size_t* attrsIndexes,
                             size_t numAttrs) {
   return guarded(__func__, [&]() -> Result<void> {
-    size_t nobody_asks = 0;
+    size_t unused = 0;
     return run({Form::kAtOnce, dsts, destMaxs, srcs, sizes, numBatches, attrs, attrsIndexes,
                 numAttrs, nullptr},
-               &nobody_asks);
+               &unused);
   });
 }
 
@@ -256,9 +243,9 @@ aclError aclrtMemcpyBatchAsyncV2(void** dsts, size_t* destMaxs, void** srcs, siz
                                  size_t numBatches, aclrtMemcpyBatchAttr* attrs,
                                  size_t* attrsIndexes, size_t numAttrs, aclrtStream stream) {
   return guarded(__func__, [&]() -> Result<void> {
-    size_t nobody_asks = 0;
+    size_t unused = 0;
     return run({Form::kOnStream, dsts, destMaxs, srcs, sizes, numBatches, attrs, attrsIndexes,
                 numAttrs, stream},
-               &nobody_asks);
+               &unused);
   });
 }

@@ -3,7 +3,9 @@
 
 #include <cstdarg>
 #include <cstdio>
-#include <string>
+
+#include "capi/error_listener.h"
+#include "runtime/call_log.h"
 
 namespace understudy::capi {
 
@@ -15,23 +17,41 @@ bool is_inner(aclError code) {
   return family == 107 || family == 207 || family == 507;
 }
 
+// Streams know nothing of published codes.
+void log_task(const TaskFailure& failure) {
+  log_failed_task(published_code(failure.error->code()), failure);
+}
+
+[[maybe_unused]] const bool log_hears_of_tasks = (set_failure_log(log_task), true);
+
 }  // namespace
 
 aclError report(const char* function, const Error& error) noexcept {
   const aclError code = published_code(error.code());
+  report_as(code, function, error);
+  return code;
+}
+
+void report_as(aclError code, const char* function, const Error& error) noexcept {
   try {
-    ThreadState& thread = thread_state();
-    if (is_inner(code)) thread.last_error = code;
-    std::string text = std::string(function) + ": " + error.text();
-    if (Runtime* runtime = Runtime::existing()) {
-      runtime->add_error_text(std::move(text));
-    } else {
-      thread.texts.add(std::move(text));
-    }
+    if (is_inner(code)) thread_state().last_error = code;
+    Runtime::add_error_text(function, error);
   } catch (const std::bad_alloc&) {
     // No memory for the sentence; the code still tells.
   }
+  log_failed_call(function, code, error);
+  tell_listener(function, code, error);
+}
+
+aclError report_injected(const WatchedCall& call) noexcept {
+  const Error& error = call.failure->error;
+  const aclError code = call.failure->code.value_or(published_code(error.code()));
+  report_as(code, call.function, error);
   return code;
+}
+
+void note_success(const char* function) noexcept {
+  if ((awaited_successes & bit_of_function(function)) != 0) Runtime::note_success(function);
 }
 
 aclError report_exception(const char* function, const char* what) noexcept {
@@ -47,9 +67,16 @@ Error invalid_argument(const char* format, ...) {
   return Error::format(ErrorCode::kInvalidArgument, "%s", text);
 }
 
-Result<void> require_feature(Feature feature) {
-  US_TRY_ASSIGN(const Runtime* const runtime, Runtime::instance());
-  return runtime->require(feature);
+Result<Runtime*> make_runtime_with(Feature feature) {
+  US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
+  US_TRY(runtime->require(feature));
+  return runtime;
+}
+
+Result<void> choose_callback(NamedCallbacks<AnyFunction>& callbacks, const char* name,
+                             AnyFunction function, void* arguments) {
+  if (function == nullptr) return callbacks.remove(name);
+  return callbacks.add(name, function, arguments);
 }
 
 }  // namespace understudy::capi

@@ -2,8 +2,11 @@
 //
 // The shape of every entry point: check the arguments, look up the objects, make one call into the
 // runtime. `guarded` is the only place that catches exceptions, that turns an Error into a
-// published code and that keeps its sentence for aclGetRecentErrMsg. User mistakes are returned,
-// never printed.
+// published code and that keeps its sentence for aclGetRecentErrMsg. A thread that ends in a
+// callback (pthread_exit, pthread_cancel) unwinds through it.
+//
+// A call of class W (SNAP-08) has the line `const GatePass pass;` behind the checks of its outer
+// arguments. Tests compare the class of every exported function with a table.
 #pragma once
 
 #include <cstddef>
@@ -13,33 +16,90 @@
 #include <type_traits>
 
 #include "acl/acl_base.h"
+#include "base/forced_unwind.h"
 #include "base/result.h"
+#include "runtime/call_gate.h"
+#include "runtime/call_watch.h"
 #include "runtime/runtime.h"
 
 namespace understudy::capi {
 
 // The published code of each kind of error.
 aclError published_code(ErrorCode code);
-// Remembers the sentence, and the code where ERR-05 says so. Returns the code.
+// Remembers the sentence, and the code where ERR-05 says so, and logs both. Returns the code.
 aclError report(const char* function, const Error& error) noexcept;
+// The same with a code that is not the error's.
+void report_as(aclError code, const char* function, const Error& error) noexcept;
+// A call succeeded on a thread where some function failed earlier.
+void note_success(const char* function) noexcept;
 aclError report_exception(const char* function, const char* what) noexcept;
 
+// A call that fails on purpose.
+aclError report_injected(const WatchedCall& call) noexcept;
+
+// A call that may be watched (runtime/call_watch.h) and answers a code. `bytes`: how much memory it
+// asks for or moves; 0 if that is not what it is about.
+template <typename Call>
+aclError watched(const char* function, uint64_t bytes, Call&& call) {
+  if (!may_watch_calls()) [[likely]]
+    return call();
+  const WatchedCall seen = begin_watched_call(function, bytes);
+  const aclError code = seen.failure ? report_injected(seen) : call();
+  end_watched_call(seen, code);
+  return code;
+}
+
+// The same for a call that answers something else, and so cannot fail.
+template <typename Call>
+auto watched_unfailing(const char* function, Call&& call) {
+  if (!may_watch_calls()) [[likely]]
+    return call();
+  const WatchedCall seen = begin_unfailing_call(function);
+  const auto result = call();
+  end_watched_call(seen, ACL_SUCCESS);
+  return result;
+}
+
 template <typename Body>
-aclError guarded(const char* function, Body&& body) noexcept {
+US_CATCHES_FORCED_UNWIND aclError attempt(const char* function, Body&& body) {
   static_assert(std::is_same_v<decltype(body()), Result<void>>);
   try {
     const Result<void> result = body();
-    if (result.ok()) [[likely]]
+    if (result.ok()) [[likely]] {
+      if (awaited_successes != 0) [[unlikely]]
+        note_success(function);
       return ACL_SUCCESS;
+    }
     return report(function, result.error());
   } catch (const std::bad_alloc&) {
     return report(function, Error::format(ErrorCode::kOutOfMemory,
                                           "the host has no memory left for bookkeeping"));
+  } catch (const ForcedUnwind&) {
+    throw;
   } catch (const std::exception& exception) {
     return report_exception(function, exception.what());
   } catch (...) {
-    return report_exception(function, "an exception of unknown type");
+    return report_exception(function, "a value that is no std::exception");
   }
+}
+
+template <typename Body>
+[[gnu::cold, gnu::noinline]] aclError guarded_and_watched(const char* function, uint64_t bytes,
+                                                          Body& body) {
+  return watched(function, bytes, [&] { return attempt(function, body); });
+}
+
+// `bytes`: as for `watched`.
+template <typename Body>
+aclError guarded(const char* function, uint64_t bytes, Body&& body) {
+  // Where no call is watched, this test is all that it costs.
+  if (may_watch_calls()) [[unlikely]]
+    return guarded_and_watched(function, bytes, body);
+  return attempt(function, body);
+}
+template <typename Body>
+aclError guarded(const char* function, Body&& body) {
+  return guarded(function, 0, body);
 }
 
 // Checks of the outer layer. Each names the argument.
@@ -61,8 +121,18 @@ inline Result<void> require_zero(uint64_t value, const char* name) {
   return invalid_argument("%s is %llu and must be 0", name, static_cast<unsigned long long>(value));
 }
 
-// Refuses what the product lacks.
-Result<void> require_feature(Feature feature);
+// The runtime, where the product has the feature.
+Result<Runtime*> make_runtime_with(Feature feature);
+inline Result<Runtime*> runtime_with(Feature feature) {
+  Runtime* const runtime = Runtime::existing();
+  if (runtime != nullptr && runtime->settings().product.has(feature)) [[likely]]
+    return runtime;
+  return make_runtime_with(feature);
+}
+
+// Registers a callback under a name, or unregisters it where there is no function.
+Result<void> choose_callback(NamedCallbacks<AnyFunction>& callbacks, const char* name,
+                             AnyFunction function, void* arguments);
 
 // Handles cross the C ABI as pointers and are numbers here.
 inline uint64_t handle_number(const void* handle) { return reinterpret_cast<uint64_t>(handle); }

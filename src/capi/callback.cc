@@ -6,6 +6,7 @@
 #include "capi/call.h"
 #include "capi/stream_argument.h"
 #include "runtime/process.h"
+#include "stream/user_code.h"
 
 using namespace understudy;        // NOLINT: entry points of one chapter
 using namespace understudy::capi;  // NOLINT
@@ -14,7 +15,7 @@ namespace {
 
 Result<void> require_function(void (*function)(void*)) {
   if (function != nullptr) return {};
-  return Error::format(ErrorCode::kRefused, "fn is NULL");
+  return Error::format(ErrorCode::kInvalidParam, "fn is NULL");
 }
 
 }  // namespace
@@ -25,6 +26,7 @@ aclError aclrtLaunchCallback(aclrtCallback fn, void* userData, aclrtCallbackBloc
     if (blockType != ACL_CALLBACK_NO_BLOCK && blockType != ACL_CALLBACK_BLOCK) {
       return invalid_argument("blockType is %d and must be 0 or 1", static_cast<int>(blockType));
     }
+    const GatePass pass;
     US_TRY_ASSIGN(const StreamCall call, stream_call(stream));
     US_TRY(require_function(fn));
     US_TRY(call.runtime->streams().reports().check_subscribed(call.stream));
@@ -57,6 +59,7 @@ aclError aclrtProcessReport(int32_t timeout) {
     US_TRY_ASSIGN(const Report report, reports.take(current_thread_identity(), deadline.value()));
     // The stream goes on however the callback returns.
     ScopeExit answer([&] { reports.answer(report); });
+    const UserCodeMark mark;
     report.callback.function(report.callback.argument);
     return {};
   });
@@ -64,6 +67,7 @@ aclError aclrtProcessReport(int32_t timeout) {
 
 aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc fn, void* args) {
   return guarded(__func__, [&]() -> Result<void> {
+    const GatePass pass;
     US_TRY_ASSIGN(const StreamCall call, stream_call(stream));
     US_TRY(require_function(fn));
     US_TRY(call.runtime->streams().reports().claim_for_host_functions(call.stream));

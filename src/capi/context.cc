@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Contexts and options kept with them. Rules: CTX.
-#include <atomic>
-
 #include "acl/acl_rt.h"
 #include "capi/call.h"
 
@@ -11,13 +9,11 @@ using namespace understudy::capi;  // NOLINT
 
 namespace {
 
-// Options of the process; never set reads as 0 (CTX-12).
-std::array<std::atomic<int64_t>, kSystemOptions> process_options;
-
 Result<unsigned> option_number(aclSysParamOpt option) {
   const auto number = static_cast<unsigned>(option);
   if (number < kSystemOptions) return number;
-  return Error::format(ErrorCode::kRefused, "opt is %u, which is no option", number);
+  return Error::format(ErrorCode::kInvalidParam, "opt is %d, which is no option",
+                       static_cast<int>(option));
 }
 
 }  // namespace
@@ -25,6 +21,7 @@ Result<unsigned> option_number(aclSysParamOpt option) {
 aclError aclrtCreateContext(aclrtContext* context, int32_t deviceId) {
   return guarded(__func__, [&]() -> Result<void> {
     US_TRY(require_pointer(context, "context"));
+    const GatePass pass;
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
     US_TRY_ASSIGN(const unsigned device, runtime->devices().check(deviceId, "deviceId"));
     US_TRY_ASSIGN(const ContextReference created, runtime->devices().create_context(device));
@@ -37,6 +34,7 @@ aclError aclrtCreateContext(aclrtContext* context, int32_t deviceId) {
 aclError aclrtDestroyContext(aclrtContext context) {
   return guarded(__func__, [&]() -> Result<void> {
     US_TRY(require_pointer(context, "context"));
+    const GatePass pass;
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
     return runtime->devices().destroy_context(handle_number(context));
   });
@@ -103,8 +101,9 @@ aclError aclrtCtxGetSysParamOpt(aclSysParamOpt opt, int64_t* value) {
 
 aclError aclrtSetSysParamOpt(aclSysParamOpt opt, int64_t value) {
   return guarded(__func__, [&]() -> Result<void> {
+    US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
     US_TRY_ASSIGN(const unsigned number, option_number(opt));
-    process_options[number].store(value, std::memory_order_relaxed);
+    runtime->choices().options[number].store(value, std::memory_order_relaxed);
     return {};
   });
 }
@@ -112,8 +111,9 @@ aclError aclrtSetSysParamOpt(aclSysParamOpt opt, int64_t value) {
 aclError aclrtGetSysParamOpt(aclSysParamOpt opt, int64_t* value) {
   return guarded(__func__, [&]() -> Result<void> {
     US_TRY(require_pointer(value, "value"));
+    US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
     US_TRY_ASSIGN(const unsigned number, option_number(opt));
-    *value = process_options[number].load(std::memory_order_relaxed);
+    *value = runtime->choices().options[number].load(std::memory_order_relaxed);
     return {};
   });
 }

@@ -15,13 +15,15 @@ Result<void> check_copy_pointers(const void* dst, const void* src, aclrtMemcpyKi
 Result<void> check_count(size_t count, size_t destMax) {
   if (count <= destMax) [[likely]]
     return {};
-  return Error::format(ErrorCode::kRefused, "count %zu is more than destMax %zu", count, destMax);
+  return Error::format(ErrorCode::kInvalidParam, "count %zu is more than destMax %zu", count,
+                       destMax);
 }
 
 Result<void> check_set_count(size_t count, size_t maxCount) {
   if (count <= maxCount) [[likely]]
     return {};
-  return Error::format(ErrorCode::kRefused, "count %zu is more than maxCount %zu", count, maxCount);
+  return Error::format(ErrorCode::kInvalidParam, "count %zu is more than maxCount %zu", count,
+                       maxCount);
 }
 
 Result<void> check_words(const void* ptr, size_t memSize, size_t words) {
@@ -30,17 +32,9 @@ Result<void> check_words(const void* ptr, size_t memSize, size_t words) {
     return invalid_argument("ptr %p is not a multiple of 4", ptr);
   }
   if (words > memSize / sizeof(uint32_t)) {
-    return invalid_argument("%zu words are more than memSize %zu", words, memSize);
+    return invalid_argument("N is %zu, more words than memSize %zu has room for", words, memSize);
   }
   return {};
-}
-
-Result<void> check_words_are_known(Runtime& runtime, const void* ptr, size_t words) {
-  const VirtualAddress address = to_address(ptr);
-  if (runtime.address_space().find(address)) return {};
-  const std::optional<VirtualRange> host = runtime.host_memory().find(address);
-  if (host && host->contains({address, words * sizeof(uint32_t)})) return {};
-  return invalid_argument("%zu words at %p are not memory of this interface", words, ptr);
 }
 
 }  // namespace understudy::capi

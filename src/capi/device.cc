@@ -4,7 +4,6 @@
 #include "acl/acl_rt.h"
 #include "capi/call.h"
 #include "capi/stream_argument.h"
-#include "runtime/named_callbacks.h"
 #include "runtime/process.h"
 
 using namespace understudy;        // NOLINT: entry points of one chapter
@@ -12,25 +11,20 @@ using namespace understudy::capi;  // NOLINT
 
 namespace {
 
-using StateCallbacks = NamedCallbacks<aclrtDeviceStateCallback>;
-
-StateCallbacks& state_callbacks() {
-  static auto* const callbacks = new StateCallbacks;
-  return *callbacks;
-}
-
-void announce(unsigned device, aclrtDeviceState state) {
-  for (const StateCallbacks::Entry& entry : state_callbacks().all()) {
-    entry.function(static_cast<int32_t>(device), state, entry.arguments);
-  }
+void announce(Runtime& runtime, unsigned device, aclrtDeviceState state) {
+  runtime.choices().device_callbacks.for_each([&](const auto& callback) {
+    const auto function = reinterpret_cast<aclrtDeviceStateCallback>(callback.function);
+    function(device, state, callback.arguments);
+  });
 }
 
 Result<void> reset(int32_t device_id, Result<void> (Devices::*how)(unsigned)) {
+  const GatePass pass;
   US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
   US_TRY_ASSIGN(const unsigned device, runtime->devices().check(device_id, "deviceId"));
-  if (runtime->devices().is_set(device)) announce(device, ACL_RT_DEVICE_STATE_RESET_PRE);
+  if (runtime->devices().is_set(device)) announce(*runtime, device, ACL_RT_DEVICE_STATE_RESET_PRE);
   US_TRY((runtime->devices().*how)(device));
-  announce(device, ACL_RT_DEVICE_STATE_RESET_POST);
+  announce(*runtime, device, ACL_RT_DEVICE_STATE_RESET_POST);
   return {};
 }
 
@@ -43,12 +37,13 @@ Result<void> wait_for_device(Deadline deadline) {
 
 aclError aclrtSetDevice(int32_t deviceId) {
   return guarded(__func__, [&]() -> Result<void> {
+    const GatePass pass;
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
     US_TRY_ASSIGN(const unsigned device, runtime->devices().check(deviceId, "deviceId"));
-    announce(device, ACL_RT_DEVICE_STATE_SET_PRE);
+    announce(*runtime, device, ACL_RT_DEVICE_STATE_SET_PRE);
     US_TRY_ASSIGN(const auto context, runtime->devices().set(device));
     if (context) thread_state().context = *context;
-    announce(device, ACL_RT_DEVICE_STATE_SET_POST);
+    announce(*runtime, device, ACL_RT_DEVICE_STATE_SET_POST);
     return {};
   });
 }
@@ -103,8 +98,7 @@ aclError aclrtSynchronizeDeviceWithTimeout(int32_t timeout) {
 aclError aclrtDeviceGetBareTgid(int32_t* pid) {
   return guarded(__func__, [&]() -> Result<void> {
     US_TRY(require_pointer(pid, "pid"));
-    US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
-    US_TRY(runtime->require(Feature::kPeerStatus));
+    US_TRY(runtime_with(Feature::kPeerStatus));
     *pid = current_process_id();
     return {};
   });
@@ -125,7 +119,8 @@ aclError aclrtRegDeviceStateCallback(const char* regName, aclrtDeviceStateCallba
                                      void* args) {
   return guarded(__func__, [&]() -> Result<void> {
     US_TRY(require_pointer(regName, "regName"));
-    if (callback == nullptr) return state_callbacks().remove(regName);
-    return state_callbacks().add(regName, callback, args);
+    US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
+    return choose_callback(runtime->choices().device_callbacks, regName,
+                           reinterpret_cast<AnyFunction>(callback), args);
   });
 }

@@ -33,6 +33,7 @@ struct MallocCall {
 Result<void> allocate(void** result, size_t size, const MallocCall& call) {
   US_TRY(require_size(size, "size"));
   US_TRY_ASSIGN(const uint64_t rounded, rounded_size(size));
+  const GatePass pass;
   US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
   if (call.needs) US_TRY(runtime->require(*call.needs));
   US_TRY_ASSIGN(const unsigned device, runtime->current_device());
@@ -70,6 +71,7 @@ Result<void> allocate_configured(void** result, size_t size, aclrtMemMallocPolic
 
 Result<void> free_allocation(void* address) {
   US_TRY(require_pointer(address, "devPtr"));
+  const GatePass pass;
   US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
   return runtime->device_memory().free(to_address(address));
 }
@@ -77,13 +79,14 @@ Result<void> free_allocation(void* address) {
 Result<void> check_range_arguments(const void* address, size_t size) {
   US_TRY(require_pointer(address, "devPtr"));
   US_TRY(require_size(size, "size"));
-  return require_feature(Feature::kDeviceAllocation);
+  US_TRY(runtime_with(Feature::kDeviceAllocation));
+  return {};
 }
 
 }  // namespace
 
 aclError aclrtMalloc(void** devPtr, size_t size, aclrtMemMallocPolicy policy) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(__func__, size, [&]() -> Result<void> {
     US_TRY(require_pointer(devPtr, "devPtr"));
     return allocate(devPtr, size,
                     {.policy = policy_of(policy), .padding = Padding::kProduct, .needs = {}});
@@ -91,7 +94,7 @@ aclError aclrtMalloc(void** devPtr, size_t size, aclrtMemMallocPolicy policy) {
 }
 
 aclError aclrtMallocAlign32(void** devPtr, size_t size, aclrtMemMallocPolicy policy) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(__func__, size, [&]() -> Result<void> {
     US_TRY(require_pointer(devPtr, "devPtr"));
     return allocate(devPtr, size,
                     {.policy = policy_of(policy), .padding = Padding::kNone, .needs = {}});
@@ -99,7 +102,7 @@ aclError aclrtMallocAlign32(void** devPtr, size_t size, aclrtMemMallocPolicy pol
 }
 
 aclError aclrtMallocCached(void** devPtr, size_t size, aclrtMemMallocPolicy policy) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(__func__, size, [&]() -> Result<void> {
     US_TRY(require_pointer(devPtr, "devPtr"));
     return allocate(devPtr, size,
                     {.policy = cached_policy_of(policy),
@@ -110,16 +113,16 @@ aclError aclrtMallocCached(void** devPtr, size_t size, aclrtMemMallocPolicy poli
 
 aclError aclrtMallocWithCfg(void** devPtr, size_t size, aclrtMemMallocPolicy policy,
                             aclrtMallocConfig* cfg) {
-  return guarded(__func__, [&] { return allocate_configured(devPtr, size, policy, cfg); });
+  return guarded(__func__, size, [&] { return allocate_configured(devPtr, size, policy, cfg); });
 }
 
 aclError aclrtMallocForTaskScheduler(void** devPtr, size_t size, aclrtMemMallocPolicy policy,
                                      aclrtMallocConfig* cfg) {
-  return guarded(__func__, [&] { return allocate_configured(devPtr, size, policy, cfg); });
+  return guarded(__func__, size, [&] { return allocate_configured(devPtr, size, policy, cfg); });
 }
 
 aclError acldvppMalloc(void** devPtr, size_t size) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(__func__, size, [&]() -> Result<void> {
     US_TRY(require_pointer(devPtr, "devPtr"));
     // Every allocation begins on a page, which is more than the media units ask for.
     return allocate(devPtr, size,
@@ -140,8 +143,8 @@ aclError acldvppFree(void* devPtr) {
 aclError aclrtFreeWithDevSync(void* devPtr) {
   return guarded(__func__, [&]() -> Result<void> {
     US_TRY(require_pointer(devPtr, "devPtr"));
-    US_TRY(require_feature(Feature::kDeviceAllocation));
-    US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
+    const GatePass pass;
+    US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kDeviceAllocation));
     US_TRY(runtime->wait_for_device());
     return runtime->device_memory().free(to_address(devPtr));
   });

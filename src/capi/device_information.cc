@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a device is. Rules: DEV-24 to DEV-31, DEV-34.
+// What a device is. Rules: DEV-24 to DEV-31, DEV-34, DEV-38 to DEV-42.
 #include <array>
 #include <cstring>
 
 #include "acl/acl_rt.h"
+#include "base/sizes.h"
 #include "capi/call.h"
 
 using namespace understudy;        // NOLINT: entry points of one chapter
@@ -15,15 +16,51 @@ namespace {
 constexpr int32_t kLeastPriority = 7;
 constexpr int32_t kGreatestPriority = 0;
 
-// Attributes exist at these numbers; those without a name here have no meaning for memory.
+// Attributes exist at these numbers.
 bool is_attribute(int number) {
   return number == 1 || number == 101 || number == 102 || (number >= 201 && number <= 212) ||
          number == 301 || number == 302 || (number >= 401 && number <= 409) || number == 501 ||
          number == 601;
 }
 
+// DEV-39
+bool has_attribute(const ProductProfile& product, aclrtDevAttr attribute) {
+  const bool has_thread_groups = product.has(Feature::kThreadGroups);
+  switch (attribute) {
+    case ACL_DEV_ATTR_HD_CONNECT_TYPE:
+    case ACL_DEV_ATTR_DEVICE_FORM_FACTOR:
+      return has_thread_groups;
+    case ACL_DEV_ATTR_CUST_OP_PRIVILEGE:
+      return !has_thread_groups;
+    default:
+      return true;
+  }
+}
+
+// Of kernels that are groups of threads: typical figures, which no rule fixes. Others have none
+// (DEV-38).
+int64_t thread_group_figure(const ProductProfile& product, aclrtDevAttr attribute) {
+  if (!product.has(Feature::kThreadGroups)) return 0;
+  switch (attribute) {
+    case ACL_DEV_ATTR_WARP_SIZE:
+      return 32;
+    case ACL_DEV_ATTR_UBUF_PER_VECTOR_CORE:
+      return 256 * kKiB;
+    case ACL_DEV_ATTR_MAX_GRID_DIM_X:
+    case ACL_DEV_ATTR_MAX_GRID_DIM_Y:
+    case ACL_DEV_ATTR_MAX_GRID_DIM_Z:
+    case ACL_DEV_ATTR_MAX_BLOCK_PER_GRID:
+      return 65535;
+    default:
+      return 2048;  // threads, in a core, a block, or one of its dimensions
+  }
+}
+
 int64_t attribute_value(const Settings& settings, unsigned device, aclrtDevAttr attribute) {
   const ProductProfile& product = settings.product;
+  if (attribute >= ACL_DEV_ATTR_WARP_SIZE && attribute <= ACL_DEV_ATTR_MAX_BLOCK_DIM_Z) {
+    return thread_group_figure(product, attribute);
+  }
   switch (attribute) {
     case ACL_DEV_ATTR_AICPU_CORE_NUM:
       return product.ai_cpus;
@@ -40,12 +77,12 @@ int64_t attribute_value(const Settings& settings, unsigned device, aclrtDevAttr 
     case ACL_DEV_ATTR_SUPER_POD_DEVICE_ID:
       return settings.visible_devices[device];
     case ACL_DEV_ATTR_HD_CONNECT_TYPE:
-      return product.peer_link == PeerLink::kDiePairs ? ACL_HOST_DEVICE_CONNECT_TYPE_HCCS
-                                                      : ACL_HOST_DEVICE_CONNECT_TYPE_PCIE;
+      return product.has(Feature::kPcie) ? ACL_HOST_DEVICE_CONNECT_TYPE_PCIE
+                                         : ACL_HOST_DEVICE_CONNECT_TYPE_UB;
     case ACL_DEV_ATTR_NPU_ARCH:
       return product.npu_arch;
     default:
-      return 0;
+      return 0;  // what only kernels could use, and numbers of one server
   }
 }
 
@@ -77,7 +114,8 @@ uint64_t link_between(const Settings& settings, unsigned device, unsigned other)
 }
 
 // Programs count the devices they see; "logical" and "physical" numbers are those of the server,
-// and the same.
+// and the same. Only the two functions between those call the program's number a logical one
+// (DEV-40).
 struct NumberArgument {
   int32_t value;
   const char* name;
@@ -111,14 +149,6 @@ Result<void> to_user_number(NumberArgument server, NumberResult user) {
   return {};
 }
 
-Result<void> same_server_number(NumberArgument from, NumberResult to) {
-  US_TRY(require_pointer(to.pointer, to.name));
-  US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
-  US_TRY(user_number(*runtime, from));
-  *to.pointer = from.value;
-  return {};
-}
-
 }  // namespace
 
 aclError aclrtGetDeviceInfo(uint32_t deviceId, aclrtDevAttr attr, int64_t* value) {
@@ -126,10 +156,15 @@ aclError aclrtGetDeviceInfo(uint32_t deviceId, aclrtDevAttr attr, int64_t* value
     US_TRY(require_pointer(value, "value"));
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
     US_TRY_ASSIGN(const unsigned device,
-                  runtime->devices().check(deviceId, "deviceId", ErrorCode::kRefused));
+                  runtime->devices().check(deviceId, "deviceId", ErrorCode::kInvalidParam));
     if (!is_attribute(static_cast<int>(attr))) {
-      return Error::format(ErrorCode::kRefused, "attr is %d, which is no attribute",
+      return Error::format(ErrorCode::kInvalidParam, "attr is %d, which is no attribute",
                            static_cast<int>(attr));
+    }
+    const ProductProfile& product = runtime->settings().product;
+    if (!has_attribute(product, attr)) {
+      return Error::format(ErrorCode::kNotSupported, "product %s has no attribute %d",
+                           product.key.data(), static_cast<int>(attr));
     }
     *value = attribute_value(runtime->settings(), device, attr);
     return {};
@@ -143,7 +178,7 @@ aclError aclrtGetDeviceCapability(int32_t deviceId, aclrtDevFeatureType devFeatu
     US_TRY(require_pointer(value, "value"));
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
     US_TRY(runtime->devices().check(deviceId, "deviceId"));
-    *value = 0;
+    *value = ACL_DEV_FEATURE_NOT_SUPPORT;
     return {};
   });
 }
@@ -166,7 +201,7 @@ aclError aclrtGetDeviceUtilizationRate(int32_t deviceId, aclrtUtilizationInfo* u
     }
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
     US_TRY(runtime->devices().check(deviceId, "deviceId"));
-    // No cores compute here, so nobody can say how busy they are.
+    // No cores compute here, so how busy they are is unknown.
     utilizationInfo->cubeUtilization = -1;
     utilizationInfo->vectorUtilization = -1;
     utilizationInfo->aicpuUtilization = -1;
@@ -187,7 +222,7 @@ aclError aclrtDeviceGetStreamPriorityRange(int32_t* leastPriority, int32_t* grea
 aclError aclrtDeviceGetUuid(int32_t deviceId, aclrtUuid* uuid) {
   return guarded(__func__, [&]() -> Result<void> {
     US_TRY(require_pointer(uuid, "uuid"));
-    US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
+    US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kDeviceUuid));
     US_TRY_ASSIGN(const unsigned device, runtime->devices().check(deviceId, "deviceId"));
     *uuid = uuid_of(runtime->settings(), device);
     return {};
@@ -208,13 +243,13 @@ aclError aclrtGetUserDevIdByLogicDevId(const int32_t logicDevId, int32_t* const 
 
 aclError aclrtGetLogicDevIdByPhyDevId(const int32_t phyDevId, int32_t* const logicDevId) {
   return guarded(__func__, [&] {
-    return same_server_number({phyDevId, "phyDevId"}, {logicDevId, "logicDevId"});
+    return to_user_number({phyDevId, "phyDevId"}, {logicDevId, "logicDevId"});
   });
 }
 
 aclError aclrtGetPhyDevIdByLogicDevId(const int32_t logicDevId, int32_t* const phyDevId) {
   return guarded(__func__, [&] {
-    return same_server_number({logicDevId, "logicDevId"}, {phyDevId, "phyDevId"});
+    return to_server_number({logicDevId, "logicDevId"}, {phyDevId, "phyDevId"});
   });
 }
 
@@ -233,8 +268,7 @@ aclError aclrtGetPhyDevIdByUserDevId(const int32_t userDevId, int32_t* const phy
 aclError aclrtGetDevicesTopo(uint32_t deviceId, uint32_t otherDeviceId, uint64_t* value) {
   return guarded(__func__, [&]() -> Result<void> {
     US_TRY(require_pointer(value, "value"));
-    US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
-    US_TRY(runtime->require(Feature::kDevicesTopology));
+    US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kDevicesTopology));
     US_TRY_ASSIGN(const unsigned device, runtime->devices().check(deviceId, "deviceId"));
     US_TRY_ASSIGN(const unsigned other, runtime->devices().check(otherDeviceId, "otherDeviceId"));
     *value = link_between(runtime->settings(), device, other);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Settings that are remembered for devices, streams and threads and have no effect on memory.
-// Rules: DEV-36, DEV-37.
+// Rules: DEV-36, DEV-37, DEV-43.
 #include "acl/acl_rt.h"
 #include "capi/call.h"
 
@@ -10,10 +10,14 @@ using namespace understudy::capi;  // NOLINT
 
 namespace {
 
+static_assert(static_cast<int>(OverflowMode::kSaturation) == ACL_RT_OVERFLOW_MODE_SATURATION);
+static_assert(static_cast<int>(OverflowMode::kInfNan) == ACL_RT_OVERFLOW_MODE_INFNAN);
+
 Result<unsigned> core_kind(aclrtDevResLimitType type) {
   const auto kind = static_cast<unsigned>(type);
   if (kind < kCoreKinds) return kind;
-  return Error::format(ErrorCode::kRefused, "type is %u, which is no kind of core", kind);
+  return Error::format(ErrorCode::kInvalidParam, "type is %d, which is no kind of core",
+                       static_cast<int>(type));
 }
 
 uint32_t device_limit(Runtime& runtime, unsigned device, unsigned kind) {
@@ -23,8 +27,8 @@ uint32_t device_limit(Runtime& runtime, unsigned device, unsigned kind) {
 }
 
 uint32_t stream_limit(Runtime& runtime, const StreamReference& stream, unsigned kind) {
-  const unsigned device = stream.stream->device.load();
-  return runtime.streams().settings_of(stream).core_limits[kind].value_or(
+  const unsigned device = stream.device();
+  return runtime.streams().registry().settings_of(stream).core_limits[kind].value_or(
       device_limit(runtime, device, kind));
 }
 
@@ -41,12 +45,11 @@ aclError aclrtSetDeviceSatMode(aclrtFloatOverflowMode mode) {
   return guarded(__func__, [&]() -> Result<void> {
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
     if (mode != ACL_RT_OVERFLOW_MODE_SATURATION && mode != ACL_RT_OVERFLOW_MODE_INFNAN) {
-      return Error::format(ErrorCode::kRefused, "mode is %d, which is no overflow mode",
+      return Error::format(ErrorCode::kInvalidParam, "mode is %d, which is no overflow mode",
                            static_cast<int>(mode));
     }
     US_TRY_ASSIGN(const ContextReference context, runtime->current_context());
-    runtime->devices().set_overflow_mode(context.device(), mode);
-    return {};
+    return runtime->devices().set_overflow_mode(context.device(), static_cast<OverflowMode>(mode));
   });
 }
 
@@ -106,7 +109,7 @@ aclError aclrtSetStreamResLimit(aclrtStream stream, aclrtDevResLimitType type, u
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
     US_TRY_ASSIGN(const StreamReference found, stream_argument(*runtime, stream));
     US_TRY_ASSIGN(const unsigned kind, core_kind(type));
-    runtime->streams().change_settings(
+    runtime->streams().registry().change_settings(
         found, [&](StreamSettings& settings) { settings.core_limits[kind] = value; });
     return {};
   });
@@ -116,8 +119,8 @@ aclError aclrtResetStreamResLimit(aclrtStream stream) {
   return guarded(__func__, [&]() -> Result<void> {
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
     US_TRY_ASSIGN(const StreamReference found, stream_argument(*runtime, stream));
-    runtime->streams().change_settings(found,
-                                       [](StreamSettings& settings) { settings.core_limits = {}; });
+    runtime->streams().registry().change_settings(
+        found, [](StreamSettings& settings) { settings.core_limits = {}; });
     return {};
   });
 }

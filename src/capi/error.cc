@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What went wrong, for people and for programs. Rules: ERR-01 to ERR-10.
-#include <algorithm>
-#include <vector>
+// What went wrong, for people and for programs. Rules: ERR-01 to ERR-10, ERR-17.
+#include <utility>
 
 #include "acl/acl.h"
 #include "capi/call.h"
@@ -27,63 +26,26 @@ Result<ThreadState*> thread_level(aclrtLastErrLevel level) {
   return invalid_argument("level is %d and must be 0", static_cast<int>(level));
 }
 
-// Called when a task fails.
-class ExceptionCallbacks {
- public:
-  // Those who want to hear of it, in the order of their registration.
-  std::vector<aclrtExceptionInfoCallback> all() const {
-    MutexLock lock(mutex_);
-    std::vector<aclrtExceptionInfoCallback> callbacks = callbacks_;
-    if (single_ != nullptr) callbacks.push_back(single_);
-    return callbacks;
-  }
-  void add(aclrtExceptionInfoCallback callback) {
-    MutexLock lock(mutex_);
-    callbacks_.push_back(callback);
-    observe_locked();
-  }
-  bool remove(aclrtExceptionInfoCallback callback) {
-    MutexLock lock(mutex_);
-    const bool found = std::erase(callbacks_, callback) > 0;
-    observe_locked();
-    return found;
-  }
-  void set_single(aclrtExceptionInfoCallback callback) {
-    MutexLock lock(mutex_);
-    single_ = callback;
-    observe_locked();
-  }
-
- private:
-  // Streams take a detour for failures that someone wants to hear of.
-  void observe_locked() US_REQUIRES(mutex_) {
-    set_failure_observer(callbacks_.empty() && single_ == nullptr ? nullptr : tell);
-  }
-  static void tell(const TaskFailure& failure);
-
-  mutable Mutex mutex_{LockRank::kCallbacks};
-  std::vector<aclrtExceptionInfoCallback> callbacks_ US_GUARDED_BY(mutex_);
-  aclrtExceptionInfoCallback single_ US_GUARDED_BY(mutex_) = nullptr;
-};
-
-ExceptionCallbacks& exception_callbacks() {
-  static auto* const callbacks = new ExceptionCallbacks;
-  return *callbacks;
-}
-
-void ExceptionCallbacks::tell(const TaskFailure& failure) {
+// Called when a task fails, by a thread of the library.
+US_CATCHES_FORCED_UNWIND void tell(const TaskFailure& failure) {
   rtExceptionInfo info{failure.task, failure.stream, failure.thread, failure.device,
                        static_cast<uint32_t>(published_code(failure.error->code()))};
+  Runtime* const runtime = Runtime::existing();
+  if (runtime == nullptr) return;
   try {
-    for (const aclrtExceptionInfoCallback callback : exception_callbacks().all()) callback(&info);
+    for (const AnyFunction function : runtime->choices().failure_callbacks.all()) {
+      reinterpret_cast<aclrtExceptionInfoCallback>(function)(&info);
+    }
+  } catch (const ForcedUnwind&) {
+    throw;  // it ended its thread
   } catch (...) {
-    // There is nobody whom a callback's exception could be told.
+    // A callback's exception has no caller that it could be reported to.
   }
 }
 
 Result<void> require_callback(aclrtExceptionInfoCallback callback) {
   if (callback != nullptr) return {};
-  return Error::format(ErrorCode::kRefused, "callback is NULL");
+  return Error::format(ErrorCode::kInvalidParam, "callback is NULL");
 }
 
 constexpr uint32_t kNoInformation = 0xFFFFFFFF;
@@ -91,14 +53,15 @@ constexpr uint32_t kNoInformation = 0xFFFFFFFF;
 }  // namespace
 
 const char* aclGetRecentErrMsg(void) {
-  try {
-    ThreadState& thread = thread_state();
-    Runtime* const runtime = Runtime::existing();
-    thread.returned_text = runtime != nullptr ? runtime->take_error_texts() : thread.texts.take();
-    return thread.returned_text.empty() ? nullptr : thread.returned_text.c_str();
-  } catch (const std::bad_alloc&) {
-    return nullptr;
-  }
+  return watched_unfailing(__func__, []() -> const char* {
+    try {
+      ThreadState& thread = thread_state();
+      thread.returned_text = Runtime::take_error_texts();
+      return thread.returned_text.empty() ? nullptr : thread.returned_text.c_str();
+    } catch (const std::bad_alloc&) {
+      return nullptr;
+    }
+  });
 }
 
 aclError aclrtPeekAtLastError(aclrtLastErrLevel level) {
@@ -124,7 +87,8 @@ aclError aclrtGetLastError(aclrtLastErrLevel level) {
 aclError aclrtExceptionInfoCallbackRegister(aclrtExceptionInfoCallback callback) {
   return guarded(__func__, [&]() -> Result<void> {
     US_TRY(require_callback(callback));
-    exception_callbacks().add(callback);
+    US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
+    runtime->choices().failure_callbacks.add(reinterpret_cast<AnyFunction>(callback), tell);
     return {};
   });
 }
@@ -132,14 +96,16 @@ aclError aclrtExceptionInfoCallbackRegister(aclrtExceptionInfoCallback callback)
 aclError aclrtExceptionInfoCallbackUnregister(aclrtExceptionInfoCallback callback) {
   return guarded(__func__, [&]() -> Result<void> {
     US_TRY(require_callback(callback));
-    if (exception_callbacks().remove(callback)) return {};
-    return Error::format(ErrorCode::kRefused, "callback was not registered");
+    US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
+    runtime->choices().failure_callbacks.remove(reinterpret_cast<AnyFunction>(callback), tell);
+    return {};
   });
 }
 
 aclError aclrtSetExceptionInfoCallback(aclrtExceptionInfoCallback callback) {
   return guarded(__func__, [&]() -> Result<void> {
-    exception_callbacks().set_single(callback);
+    US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
+    runtime->choices().failure_callbacks.set_single(reinterpret_cast<AnyFunction>(callback), tell);
     return {};
   });
 }

@@ -19,7 +19,7 @@ aclError published_code(ErrorCode code) {
       return ACL_ERROR_REPEAT_FINALIZE;
     case ErrorCode::kFlagsNotSupported:
       return ACL_ERROR_FEATURE_UNSUPPORTED;
-    case ErrorCode::kRefused:
+    case ErrorCode::kInvalidParam:
       return ACL_ERROR_RT_PARAM_INVALID;
     case ErrorCode::kInvalidDevice:
       return ACL_ERROR_RT_INVALID_DEVICEID;
@@ -29,6 +29,8 @@ aclError published_code(ErrorCode code) {
       return ACL_ERROR_RT_INVALID_MEMORY_TYPE;
     case ErrorCode::kInvalidHandle:
       return ACL_ERROR_RT_INVALID_HANDLE;
+    case ErrorCode::kInvalidSymbol:
+      return ACL_ERROR_RT_INVALID_SYMBOL;
     case ErrorCode::kOptionNotSet:
       return ACL_ERROR_RT_SYSPARAMOPT_NOT_SET;
     case ErrorCode::kOtherContext:
@@ -45,6 +47,8 @@ aclError published_code(ErrorCode code) {
       return ACL_ERROR_RT_STREAM_NO_CB_REG;
     case ErrorCode::kTaskTimeout:
       return ACL_ERROR_RT_TASK_TIMEOUT;
+    case ErrorCode::kWaitTimeout:
+      return ACL_ERROR_RT_WAIT_TIMEOUT;
     case ErrorCode::kDeviceAborted:
       return ACL_ERROR_RT_DEVICE_TASK_ABORT;
     case ErrorCode::kStreamAborted:
@@ -63,9 +67,12 @@ aclError published_code(ErrorCode code) {
       return ACL_ERROR_RT_IPC_ERROR;
     case ErrorCode::kOutOfEvents:
       return ACL_ERROR_RT_NO_EVENT_RESOURCE;
+    case ErrorCode::kOutOfNotifies:
+      return ACL_ERROR_RT_NO_NOTIFY_RESOURCE;
     case ErrorCode::kOutOfStreams:
       return ACL_ERROR_RT_NO_STREAM_RESOURCE;
     case ErrorCode::kNeverRecorded:
+    case ErrorCode::kPoolUnable:
       return ACL_ERROR_RT_INTERNAL_ERROR;
     case ErrorCode::kQueueFull:
       return ACL_ERROR_RT_STREAM_TASK_FULL;
@@ -83,6 +90,20 @@ aclError published_code(ErrorCode code) {
       return ACL_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
     case ErrorCode::kNotRegistered:
       return ACL_ERROR_HOST_MEMORY_NOT_REGISTERED;
+    case ErrorCode::kLockTimeout:
+      return ACL_ERROR_SNAPSHOT_LOCK_TIMEOUT;
+    case ErrorCode::kLockRefused:
+      return ACL_ERROR_SNAPSHOT_LOCK_FAILED;
+    case ErrorCode::kUnlockRefused:
+      return ACL_ERROR_SNAPSHOT_UNLOCK_FAILED;
+    case ErrorCode::kBackupFailed:
+      return ACL_ERROR_SNAPSHOT_BACKUP_FAILED;
+    case ErrorCode::kRestoreFailed:
+      return ACL_ERROR_SNAPSHOT_RESTORE_FAILED;
+    case ErrorCode::kSnapshotCallback:
+      return ACL_ERROR_SNAPSHOT_CALLBACK_FAILED;
+    case ErrorCode::kCallbackRegistered:
+      return ACL_ERROR_SNAPSHOT_REGISTER_CALLBACK_FAILED;
     case ErrorCode::kCallbackRefused:
     case ErrorCode::kInternal:
       return ACL_ERROR_INTERNAL_ERROR;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Events. Rules: EVENT, STREAM-14 to STREAM-17.
-#include <atomic>
+#include <optional>
 
 #include "acl/acl_rt.h"
 #include "capi/call.h"
@@ -15,10 +15,13 @@ namespace {
 constexpr uint32_t kOrdinaryFlags =
     ACL_EVENT_SYNC | ACL_EVENT_CAPTURE_STREAM_PROGRESS | ACL_EVENT_TIME_LINE;
 
-// Seconds that streams wait for events, unless a call says otherwise; 0: no limit (EVENT-18).
-std::atomic<uint32_t> wait_limit{0};
+// EVENT-19: these take one of the device's numbers when they are made, all others when they are
+// recorded, and never run out of them here.
+constexpr uint32_t kLimitedFlags = ACL_EVENT_SYNC | ACL_EVENT_EXTERNAL;
+enum class Limit : uint8_t { kByFlags, kNone };
 
-Result<void> create(aclrtEvent* event, EventFamily family, uint32_t flags) {
+Result<void> create(aclrtEvent* event, EventFamily family, uint32_t flags, Limit limit) {
+  const GatePass pass;
   US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
   US_TRY_ASSIGN(const ContextReference context, runtime->current_context());
   const bool classic = family == EventFamily::kClassic;
@@ -26,15 +29,17 @@ Result<void> create(aclrtEvent* event, EventFamily family, uint32_t flags) {
   const bool alone = classic ? flags == ACL_EVENT_EXTERNAL || flags == ACL_EVENT_DEVICE_USE_ONLY
                              : flags == ACL_EVENT_IPC;
   if (!ordinary && !alone) {
-    return Error::format(ErrorCode::kRefused, "flag is 0x%x, which is no kind of %s event", flags,
-                         classic ? "classic" : "Ex");
+    return Error::format(ErrorCode::kInvalidParam, "flag is 0x%x, which is no kind of %s event",
+                         flags, classic ? "classic" : "Ex");
   }
-  US_TRY_ASSIGN(
-      const EventReference created,
-      runtime->events().create({.device = context.device(),
-                                .family = flags == ACL_EVENT_IPC ? EventFamily::kIpc : family,
-                                .can_reset = classic && (flags & ACL_EVENT_SYNC) != 0,
-                                .has_time = (flags & ACL_EVENT_TIME_LINE) != 0}));
+  if (flags == ACL_EVENT_IPC) US_TRY(runtime->require(Feature::kIpcEvents));
+  US_TRY_ASSIGN(const EventReference created,
+                runtime->events().create(
+                    {.device = context.device(),
+                     .family = flags == ACL_EVENT_IPC ? EventFamily::kIpc : family,
+                     .can_reset = classic && (flags & ACL_EVENT_SYNC) != 0,
+                     .has_time = (flags & ACL_EVENT_TIME_LINE) != 0,
+                     .is_limited = limit == Limit::kByFlags && (flags & kLimitedFlags) != 0}));
   if (!context.valid()) {  // its device was reset meanwhile, which ended the events of that moment
     (void)runtime->events().destroy(created);
     return context_ended();
@@ -43,39 +48,63 @@ Result<void> create(aclrtEvent* event, EventFamily family, uint32_t flags) {
   return {};
 }
 
-Result<void> record(aclrtEvent event, aclrtStream stream) {
+// A stream and an event that are known to be good.
+struct EventOnStream {
+  StreamCall on;
+  EventReference event;
+
+  Events& events() const { return on.runtime->events(); }
+};
+
+Result<EventOnStream> event_on_stream(aclrtEvent event, aclrtStream stream) {
   US_TRY_ASSIGN(const StreamCall call, stream_call(stream));
   US_TRY_ASSIGN(const EventReference found, call.runtime->events().find(handle_number(event)));
-  return call.runtime->events().record(found, call.stream);
+  return EventOnStream{call, found};
 }
 
-Result<void> let_wait(aclrtStream stream, aclrtEvent event, uint32_t limit_seconds) {
-  US_TRY_ASSIGN(const StreamCall call, stream_call(stream));
-  US_TRY_ASSIGN(const EventReference found, call.runtime->events().find(handle_number(event)));
-  return call.runtime->events().let_wait(call.stream, found, limit_seconds);
+// Flags of a record or a wait (EVENT-20).
+Result<void> check_flag(uint32_t flag) {
+  if (flag > ACL_EVENT_WAIT_EXTERNAL)
+    return invalid_argument("flag is %u and must be 0 or 1", flag);
+  US_TRY(runtime_with(Feature::kEventFlags));
+  return {};
 }
 
-Result<void> check_external_flag(uint32_t flag) {
-  if (flag <= ACL_EVENT_WAIT_EXTERNAL) return {};
-  return invalid_argument("flag is %u and must be 0 or 1", flag);
+// After the checks of stream and event.
+Result<void> refuse_external(uint32_t flag) {
+  if (flag != ACL_EVENT_WAIT_EXTERNAL) return {};
+  return Error::format(ErrorCode::kNotSupported,
+                       "flag is EXTERNAL, which a graph capture alone has");
+}
+static_assert(ACL_EVENT_WAIT_EXTERNAL == ACL_EVENT_RECORD_EXTERNAL);
+
+Result<void> record(aclrtEvent event, aclrtStream stream, uint32_t flag) {
+  const GatePass pass;
+  US_TRY_ASSIGN(const EventOnStream call, event_on_stream(event, stream));
+  US_TRY(refuse_external(flag));
+  return call.events().record(call.event, call.on.stream);
+}
+
+// Without a limit of its own the wait has that of aclrtSetOpWaitTimeout.
+Result<void> let_wait(aclrtStream stream, aclrtEvent event, std::optional<uint32_t> seconds,
+                      uint32_t flag = ACL_EVENT_WAIT_DEFAULT) {
+  const GatePass pass;
+  US_TRY_ASSIGN(const EventOnStream call, event_on_stream(event, stream));
+  US_TRY(refuse_external(flag));
+  return call.events().let_wait(call.on.stream, call.event, seconds);
 }
 
 // What another process opened can be recorded, waited for, asked and destroyed, no more (XPROC-02).
 Result<EventCall> own_event(aclrtEvent event) {
   US_TRY_ASSIGN(const EventCall call, event_call(event));
-  if (!call.event.event->is_opened.load()) return call;
+  if (!call.event.is_opened()) return call;
   return Error::format(ErrorCode::kNotSupported, "event %p was opened by a handle", event);
 }
 
 Result<EventCall> classic_event(aclrtEvent event) {
   US_TRY_ASSIGN(const EventCall call, own_event(event));
-  if (call.event.event->family.load() == EventFamily::kClassic) return call;
+  if (call.event.family() == EventFamily::kClassic) return call;
   return Error::format(ErrorCode::kNotSupported, "event %p is not a classic event", event);
-}
-
-bool is_reached(const Event& event, const std::optional<bool>& status) {
-  // Never recorded: an Ex event is complete, a classic one is not (EVENT-12).
-  return status.value_or(event.family.load() != EventFamily::kClassic);
 }
 
 }  // namespace
@@ -83,27 +112,28 @@ bool is_reached(const Event& event, const std::optional<bool>& status) {
 aclError aclrtCreateEvent(aclrtEvent* event) {
   return guarded(__func__, [&]() -> Result<void> {
     US_TRY(require_pointer(event, "event"));
-    return create(event, EventFamily::kClassic, kOrdinaryFlags);
+    return create(event, EventFamily::kClassic, kOrdinaryFlags, Limit::kNone);
   });
 }
 
 aclError aclrtCreateEventWithFlag(aclrtEvent* event, uint32_t flag) {
   return guarded(__func__, [&]() -> Result<void> {
     US_TRY(require_pointer(event, "event"));
-    return create(event, EventFamily::kClassic, flag);
+    return create(event, EventFamily::kClassic, flag, Limit::kByFlags);
   });
 }
 
 aclError aclrtCreateEventExWithFlag(aclrtEvent* event, uint32_t flag) {
   return guarded(__func__, [&]() -> Result<void> {
     US_TRY(require_pointer(event, "event"));
-    return create(event, EventFamily::kEx, flag);
+    return create(event, EventFamily::kEx, flag, Limit::kNone);
   });
 }
 
 aclError aclrtDestroyEvent(aclrtEvent event) {
   return guarded(__func__, [&]() -> Result<void> {
     US_TRY(require_pointer(event, "event"));
+    const GatePass pass;
     US_TRY_ASSIGN(const EventCall call, event_call(event));
     return call.runtime->events().destroy(call.event);
   });
@@ -112,31 +142,31 @@ aclError aclrtDestroyEvent(aclrtEvent event) {
 aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream) {
   return guarded(__func__, [&]() -> Result<void> {
     US_TRY(require_pointer(event, "event"));
-    return record(event, stream);
+    return record(event, stream, ACL_EVENT_RECORD_DEFAULT);
   });
 }
 
 aclError aclrtRecordEventWithFlag(aclrtEvent event, aclrtStream stream, uint32_t flag) {
   return guarded(__func__, [&]() -> Result<void> {
     US_TRY(require_pointer(event, "event"));
-    US_TRY(check_external_flag(flag));
-    return record(event, stream);
+    US_TRY(check_flag(flag));
+    return record(event, stream, flag);
   });
 }
 
 aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream) {
   return guarded(__func__, [&]() -> Result<void> {
     US_TRY(require_pointer(event, "event"));
-    US_TRY_ASSIGN(const StreamCall call, stream_call(stream));
-    US_TRY_ASSIGN(const EventReference found, call.runtime->events().find(handle_number(event)));
-    return call.runtime->events().reset(found, call.stream);
+    const GatePass pass;
+    US_TRY_ASSIGN(const EventOnStream call, event_on_stream(event, stream));
+    return call.events().reset(call.event, call.on.stream);
   });
 }
 
 aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event) {
   return guarded(__func__, [&]() -> Result<void> {
     US_TRY(require_pointer(event, "event"));
-    return let_wait(stream, event, wait_limit.load(std::memory_order_relaxed));
+    return let_wait(stream, event, std::nullopt);
   });
 }
 
@@ -144,7 +174,8 @@ aclError aclrtStreamWaitEventWithTimeout(aclrtStream stream, aclrtEvent event, i
   return guarded(__func__, [&]() -> Result<void> {
     US_TRY(require_pointer(event, "event"));
     if (timeout < 0) {
-      return Error::format(ErrorCode::kRefused, "timeout is %d and must not be negative", timeout);
+      return Error::format(ErrorCode::kInvalidParam, "timeout is %d and must not be negative",
+                           timeout);
     }
     return let_wait(stream, event, static_cast<uint32_t>(timeout));
   });
@@ -154,14 +185,15 @@ aclError aclrtStreamWaitEventWithFlag(aclrtStream stream, aclrtEvent event, uint
                                       uint32_t flag) {
   return guarded(__func__, [&]() -> Result<void> {
     US_TRY(require_pointer(event, "event"));
-    US_TRY(check_external_flag(flag));
-    return let_wait(stream, event, timeout);
+    US_TRY(check_flag(flag));
+    return let_wait(stream, event, timeout, flag);
   });
 }
 
 aclError aclrtSetOpWaitTimeout(uint32_t timeout) {
   return guarded(__func__, [&]() -> Result<void> {
-    wait_limit.store(timeout, std::memory_order_relaxed);
+    US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
+    runtime->events().set_default_wait_limit(timeout);
     return {};
   });
 }
@@ -171,9 +203,8 @@ aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus* statu
     US_TRY(require_pointer(event, "event"));
     US_TRY(require_pointer(status, "status"));
     US_TRY_ASSIGN(const EventCall call, event_call(event));
-    US_TRY_ASSIGN(const std::optional<bool> reached, call.runtime->events().status(call.event));
-    *status = is_reached(*call.event.event, reached) ? ACL_EVENT_RECORDED_STATUS_COMPLETE
-                                                     : ACL_EVENT_RECORDED_STATUS_NOT_READY;
+    US_TRY_ASSIGN(const bool complete, call.runtime->events().is_complete(call.event));
+    *status = complete ? ACL_EVENT_RECORDED_STATUS_COMPLETE : ACL_EVENT_RECORDED_STATUS_NOT_READY;
     return {};
   });
 }
@@ -183,9 +214,8 @@ aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus* status) {
     US_TRY(require_pointer(event, "event"));
     US_TRY(require_pointer(status, "status"));
     US_TRY_ASSIGN(const EventCall call, classic_event(event));
-    US_TRY_ASSIGN(const std::optional<bool> reached, call.runtime->events().status(call.event));
-    *status = is_reached(*call.event.event, reached) ? ACL_EVENT_STATUS_COMPLETE
-                                                     : ACL_EVENT_STATUS_NOT_READY;
+    US_TRY_ASSIGN(const bool complete, call.runtime->events().is_complete(call.event));
+    *status = complete ? ACL_EVENT_STATUS_COMPLETE : ACL_EVENT_STATUS_NOT_READY;
     return {};
   });
 }
@@ -254,7 +284,7 @@ aclError aclrtGetEventId(aclrtEvent event, uint32_t* eventId) {
     US_TRY(require_pointer(event, "event"));
     US_TRY(require_pointer(eventId, "eventId"));
     US_TRY_ASSIGN(const EventCall call, own_event(event));
-    *eventId = call.event.event->index;
+    *eventId = call.event.id();
     return {};
   });
 }

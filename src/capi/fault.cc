@@ -1,59 +1,58 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Device faults, their repair, and time limits of tasks. A software device is healthy.
-// Rules: ERR-11 to ERR-16.
-#include <atomic>
+// Rules: ERR-11 to ERR-16, ERR-18 to ERR-20.
+#include <algorithm>
+#include <chrono>
 #include <cstring>
+#include <limits>
 
 #include "acl/acl_rt.h"
 #include "capi/call.h"
-#include "runtime/named_callbacks.h"
 
 using namespace understudy;        // NOLINT: entry points of one chapter
 using namespace understudy::capi;  // NOLINT
 
 namespace {
 
-using AbortCallbacks = NamedCallbacks<aclrtDeviceTaskAbortCallback>;
-
-AbortCallbacks& abort_callbacks() {
-  static auto* const callbacks = new AbortCallbacks;
-  return *callbacks;
-}
-
-Result<void> announce(int32_t device, aclrtDeviceTaskAbortStage stage, uint32_t timeout) {
-  for (const AbortCallbacks::Entry& entry : abort_callbacks().all()) {
-    if (const int32_t code = entry.function(device, stage, timeout, entry.arguments); code != 0) {
-      return Error::format(ErrorCode::kInternal, "callback %s returned %d", entry.name.c_str(),
-                           code);
+Result<void> announce(Runtime& runtime, int32_t device, aclrtDeviceTaskAbortStage stage,
+                      uint32_t timeout) {
+  const auto& callbacks = runtime.choices().abort_callbacks;
+  for (auto next = callbacks.next_after(0); next; next = callbacks.next_after(next->number)) {
+    const auto function = reinterpret_cast<aclrtDeviceTaskAbortCallback>(next->function);
+    if (const int32_t code = function(device, stage, timeout, next->arguments); code != 0) {
+      return Error::format(ErrorCode::kInternal, "callback %s returned %d",
+                           callbacks.name_of(*next).c_str(), code);
     }
   }
   return {};
 }
 
 Result<void> check_device(int32_t device_id) {
-  US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
+  US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kFaultControl));
   US_TRY(runtime->devices().check(device_id, "deviceId"));
   return {};
 }
 
-// How long an operator may run. Nothing runs that long here, but programs read back what they set.
 constexpr uint64_t kMicrosecondsPerSecond = 1'000'000;
 constexpr uint64_t kMicrosecondsPerMillisecond = 1'000;
-std::atomic<uint64_t> execute_timeout{0};  // microseconds; 0: no limit
-constexpr uint64_t kTimeoutStep = kMicrosecondsPerMillisecond;
+constexpr std::chrono::milliseconds kLongestAbort = std::chrono::minutes(36);
+
+// 0: no limit (ERR-11, ERR-18).
+Deadline abort_deadline(uint32_t timeout) {
+  if (timeout == 0) return kNever;
+  return deadline_after(std::min(std::chrono::milliseconds(timeout), kLongestAbort));
+}
 
 }  // namespace
 
 aclError aclrtDeviceTaskAbort(int32_t deviceId, uint32_t timeout) {
   return guarded(__func__, [&]() -> Result<void> {
-    US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
+    US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kFaultControl));
     US_TRY_ASSIGN(const unsigned device, runtime->devices().check(deviceId, "deviceId"));
-    US_TRY(announce(deviceId, ACL_RT_DEVICE_TASK_ABORT_PRE, timeout));
-    const Deadline deadline =
-        timeout == 0 ? kNever : deadline_after(std::chrono::milliseconds(timeout));
-    US_TRY(runtime->streams().abort_device(device, deadline));
-    return announce(deviceId, ACL_RT_DEVICE_TASK_ABORT_POST, timeout);
+    US_TRY(announce(*runtime, deviceId, ACL_RT_DEVICE_TASK_ABORT_PRE, timeout));
+    US_TRY(runtime->streams().abort_device(device, abort_deadline(timeout)));
+    return announce(*runtime, deviceId, ACL_RT_DEVICE_TASK_ABORT_POST, timeout);
   });
 }
 
@@ -61,8 +60,9 @@ aclError aclrtSetDeviceTaskAbortCallback(const char* regName, aclrtDeviceTaskAbo
                                          void* args) {
   return guarded(__func__, [&]() -> Result<void> {
     US_TRY(require_pointer(regName, "regName"));
-    if (callback == nullptr) return abort_callbacks().remove(regName);
-    return abort_callbacks().add(regName, callback, args);
+    US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kFaultControl));
+    return choose_callback(runtime->choices().abort_callbacks, regName,
+                           reinterpret_cast<AnyFunction>(callback), args);
   });
 }
 
@@ -113,7 +113,8 @@ aclError aclrtRepairError(int32_t deviceId, const aclrtErrorInfo* errorInfo) {
 
 aclError aclrtSetOpExecuteTimeOut(uint32_t timeout) {
   return guarded(__func__, [&]() -> Result<void> {
-    execute_timeout.store(timeout * kMicrosecondsPerSecond, std::memory_order_relaxed);
+    US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
+    runtime->operator_timeout().set(timeout * kMicrosecondsPerSecond);
     return {};
   });
 }
@@ -121,23 +122,26 @@ aclError aclrtSetOpExecuteTimeOut(uint32_t timeout) {
 aclError aclrtSetOpExecuteTimeOutV2(uint64_t timeout, uint64_t* actualTimeout) {
   return guarded(__func__, [&]() -> Result<void> {
     US_TRY(require_pointer(actualTimeout, "actualTimeout"));
-    execute_timeout.store(timeout, std::memory_order_relaxed);
-    *actualTimeout = timeout;
+    US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
+    *actualTimeout = runtime->operator_timeout().set(timeout);
     return {};
   });
 }
 
 aclError aclrtSetOpExecuteTimeOutWithMs(uint32_t timeout) {
   return guarded(__func__, [&]() -> Result<void> {
-    execute_timeout.store(timeout * kMicrosecondsPerMillisecond, std::memory_order_relaxed);
-    return {};
+    (void)timeout;
+    return Error::format(ErrorCode::kNotSupported,
+                         "no product takes milliseconds; aclrtSetOpExecuteTimeOutV2 takes "
+                         "microseconds");
   });
 }
 
 aclError aclrtGetOpTimeOutInterval(uint64_t* interval) {
   return guarded(__func__, [&]() -> Result<void> {
     US_TRY(require_pointer(interval, "interval"));
-    *interval = kTimeoutStep;
+    US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
+    *interval = runtime->operator_timeout().step();
     return {};
   });
 }
@@ -145,8 +149,11 @@ aclError aclrtGetOpTimeOutInterval(uint64_t* interval) {
 aclError aclrtGetOpExecuteTimeout(uint32_t* const timeoutMs) {
   return guarded(__func__, [&]() -> Result<void> {
     US_TRY(require_pointer(timeoutMs, "timeoutMs"));
-    *timeoutMs = static_cast<uint32_t>(execute_timeout.load(std::memory_order_relaxed) /
-                                       kMicrosecondsPerMillisecond);
+    US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
+    const uint64_t timeout = runtime->operator_timeout().value();
+    *timeoutMs = timeout == OperatorTimeout::kNoLimit
+                     ? std::numeric_limits<uint32_t>::max()
+                     : static_cast<uint32_t>(timeout / kMicrosecondsPerMillisecond);
     return {};
   });
 }

@@ -11,8 +11,8 @@ using namespace understudy::capi;  // NOLINT
 namespace {
 
 Result<void> allocate(void** result, uint64_t size, const aclrtMallocConfig* configuration) {
-  US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
-  US_TRY(runtime->require(Feature::kHostAllocation));
+  const GatePass pass;
+  US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kHostAllocation));
   US_TRY_ASSIGN(const ContextReference context, runtime->current_context());
   bool one_address = false;
   if (configuration != nullptr) {
@@ -29,7 +29,7 @@ Result<void> allocate(void** result, uint64_t size, const aclrtMallocConfig* con
 }  // namespace
 
 aclError aclrtMallocHost(void** hostPtr, size_t size) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(__func__, size, [&]() -> Result<void> {
     US_TRY(require_pointer(hostPtr, "hostPtr"));
     US_TRY(require_size(size, "size"));
     return allocate(hostPtr, size, nullptr);
@@ -37,7 +37,7 @@ aclError aclrtMallocHost(void** hostPtr, size_t size) {
 }
 
 aclError aclrtMallocHostWithCfg(void** ptr, uint64_t size, aclrtMallocConfig* cfg) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(__func__, size, [&]() -> Result<void> {
     US_TRY(require_pointer(ptr, "ptr"));
     US_TRY(require_size(size, "size"));
     return allocate(ptr, size, cfg);
@@ -47,8 +47,8 @@ aclError aclrtMallocHostWithCfg(void** ptr, uint64_t size, aclrtMallocConfig* cf
 aclError aclrtFreeHost(void* hostPtr) {
   return guarded(__func__, [&]() -> Result<void> {
     US_TRY(require_pointer(hostPtr, "hostPtr"));
-    US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
-    US_TRY(runtime->require(Feature::kHostAllocation));
+    const GatePass pass;
+    US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kHostAllocation));
     return runtime->host_memory().free(to_address(hostPtr));
   });
 }
@@ -56,8 +56,8 @@ aclError aclrtFreeHost(void* hostPtr) {
 aclError aclrtFreeHostWithDevSync(void* hostPtr) {
   return guarded(__func__, [&]() -> Result<void> {
     US_TRY(require_pointer(hostPtr, "hostPtr"));
-    US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
-    US_TRY(runtime->require(Feature::kHostAllocation));
+    const GatePass pass;
+    US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kHostAllocation));
     US_TRY(runtime->wait_for_device());
     return runtime->host_memory().free(to_address(hostPtr));
   });

@@ -14,16 +14,11 @@ Result<VirtualAddress> add_registration(Runtime& runtime, const void* address, u
   US_TRY(runtime.current_context());
   const std::optional<VirtualRange> range = VirtualRange::make(to_address(address), size);
   if (!range) {
-    return Error::format(ErrorCode::kRefused, "size %llu at %p runs past the end of all addresses",
+    return Error::format(ErrorCode::kInvalidParam,
+                         "size %llu at %p runs past the end of all addresses",
                          static_cast<unsigned long long>(size), address);
   }
   return runtime.host_memory().add_registration(*range, kind);
-}
-
-Result<Runtime*> runtime_with_registration() {
-  US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
-  US_TRY(runtime->require(Feature::kHostRegistration));
-  return runtime;
 }
 
 constexpr uint32_t kReserved = ACL_HOST_REG_IOMEMORY | ACL_HOST_REG_READONLY;
@@ -37,11 +32,12 @@ Error reserved_kind(const char* name, uint32_t value) {
 }  // namespace
 
 aclError aclrtHostRegister(void* ptr, uint64_t size, aclrtHostRegisterType type, void** devPtr) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(__func__, size, [&]() -> Result<void> {
     US_TRY(require_pointer(ptr, "ptr"));
     US_TRY(require_size(size, "size"));
     US_TRY(require_pointer(devPtr, "devPtr"));
-    US_TRY_ASSIGN(Runtime* const runtime, runtime_with_registration());
+    const GatePass pass;
+    US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kHostRegistration));
     // IOMEMORY and READONLY are reserved, everything else is unknown.
     if (type != ACL_HOST_REGISTER_MAPPED) return reserved_kind("type", static_cast<uint32_t>(type));
     US_TRY_ASSIGN(const VirtualAddress device,
@@ -52,12 +48,13 @@ aclError aclrtHostRegister(void* ptr, uint64_t size, aclrtHostRegisterType type,
 }
 
 aclError aclrtHostRegisterV2(void* ptr, uint64_t size, uint32_t flag) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(__func__, size, [&]() -> Result<void> {
     US_TRY(require_pointer(ptr, "ptr"));
     US_TRY(require_size(size, "size"));
-    US_TRY_ASSIGN(Runtime* const runtime, runtime_with_registration());
+    const GatePass pass;
+    US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kHostRegistration));
     if (flag == 0 || (flag & ~kFlags) != 0) {
-      return Error::format(ErrorCode::kRefused, "flag is 0x%x and must be some of 0x%x", flag,
+      return Error::format(ErrorCode::kInvalidParam, "flag is 0x%x and must be some of 0x%x", flag,
                            kFlags);
     }
     if ((flag & kReserved) != 0) return reserved_kind("flag", flag);
@@ -73,7 +70,7 @@ aclError aclrtHostGetDevicePointer(void* pHost, void** pDevice, uint32_t flag) {
     US_TRY(require_pointer(pHost, "pHost"));
     US_TRY(require_pointer(pDevice, "pDevice"));
     US_TRY(require_zero(flag, "flag"));
-    US_TRY_ASSIGN(Runtime* const runtime, runtime_with_registration());
+    US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kHostRegistration));
     US_TRY_ASSIGN(const VirtualAddress device,
                   runtime->host_memory().device_address(to_address(pHost)));
     *pDevice = to_pointer(device);
@@ -84,7 +81,8 @@ aclError aclrtHostGetDevicePointer(void* pHost, void** pDevice, uint32_t flag) {
 aclError aclrtHostUnregister(void* ptr) {
   return guarded(__func__, [&]() -> Result<void> {
     US_TRY(require_pointer(ptr, "ptr"));
-    US_TRY_ASSIGN(Runtime* const runtime, runtime_with_registration());
+    const GatePass pass;
+    US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kHostRegistration));
     return runtime->host_memory().remove_registration(to_address(ptr));
   });
 }
@@ -93,11 +91,11 @@ aclError aclrtHostMemMapCapabilities(uint32_t deviceId, aclrtHacType hacType,
                                      aclrtHostMemMapCapability* capabilities) {
   return guarded(__func__, [&]() -> Result<void> {
     US_TRY(require_pointer(capabilities, "capabilities"));
-    US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
-    US_TRY(runtime->require(Feature::kHostMapCapabilities));
+    US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kHostMapCapabilities));
     const auto engine = static_cast<uint32_t>(hacType);
     if (engine > ACL_RT_HAC_TYPE_CCU) {
-      return Error::format(ErrorCode::kRefused, "hacType is %u, which is no engine", engine);
+      return Error::format(ErrorCode::kInvalidParam, "hacType is %d, which is no engine",
+                           static_cast<int>(hacType));
     }
     US_TRY(runtime->devices().check(deviceId, "deviceId"));
     US_TRY(runtime->current_context());

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Start and end of a program's use of the library. Rules: INIT.
+#include <algorithm>
+
 #include "acl/acl.h"
 #include "capi/call.h"
 
@@ -8,8 +10,6 @@ using namespace understudy;        // NOLINT: entry points of one chapter
 using namespace understudy::capi;  // NOLINT
 
 namespace {
-
-using AnyFunction = Initialization::AnyFunction;
 
 int32_t call_init(const Initialization::Callback& callback, const std::string& text) {
   const auto function = reinterpret_cast<aclInitCallbackFunc>(callback.function);
@@ -23,13 +23,22 @@ int32_t call_finalize(const Initialization::Callback& callback, const std::strin
 // Memory outlives this: blocks, reservations and mappings belong to the process (DEV-11).
 Result<uint64_t> finalize(
     Result<uint64_t> (Initialization::*how)(const Initialization::Caller& call)) {
+  const GatePass pass;
   Runtime* const runtime = Runtime::existing();
   if (runtime == nullptr) {
     return Error::format(ErrorCode::kAlreadyFinalized, "the process was never initialized");
   }
+  Devices::prepare_reset();
   US_TRY_ASSIGN(const uint64_t left, (runtime->initialization().*how)(call_finalize));
   if (left == 0) runtime->devices().reset_all();
   return left;
+}
+
+// On products that count it, a call without its aclInit is none (INIT-16).
+Result<void> finalize_counted() {
+  const Result<uint64_t> left = finalize(&Initialization::finalize_one);
+  if (!left.ok() && left.error().code() != ErrorCode::kAlreadyFinalized) return left.error();
+  return {};
 }
 
 Result<void> check_callback(aclRegisterCallbackType type, bool has_function) {
@@ -42,10 +51,19 @@ Result<void> check_callback(aclRegisterCallbackType type, bool has_function) {
   return {};
 }
 
+// Before anything changes (LIMIT-08, LIMIT-09).
+Result<void> check_limits(const Runtime& runtime, const InitOptions& options) {
+  const bool asks = std::ranges::any_of(options.kernel_limits,
+                                        [](const auto& request) { return request.has_value(); });
+  if (!asks) return {};
+  US_TRY(runtime.require(Feature::kKernelLimits));
+  return runtime.kernel_limits().check(options.kernel_limits);
+}
+
 // Gives the code of a callback that ran at once through `code`.
 Result<void> add_callback(Initialization::Moment moment, aclRegisterCallbackType type,
-                          AnyFunction function, void* user_data, Initialization::Caller caller,
-                          aclError& code) {
+                          AnyFunction function, void* user_data,
+                          const Initialization::Caller& caller, aclError& code) {
   US_TRY(check_callback(type, function != nullptr));
   US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
   const auto multiplicity = type == ACL_REG_TYPE_OTHER ? Initialization::Multiplicity::kMany
@@ -62,34 +80,42 @@ Result<void> remove_callback(Initialization::Moment moment, aclRegisterCallbackT
   return runtime->initialization().remove_callback(moment, type, function);
 }
 
-// A code that a callback gave is passed on as it is.
-aclError result_of(const char* function, aclError guarded_code, aclError callback_code) {
-  if (guarded_code != ACL_SUCCESS || callback_code == ACL_SUCCESS) return guarded_code;
-  report(function,
-         Error::format(ErrorCode::kCallbackRefused, "a callback returned %d", callback_code));
-  return callback_code;
+// As `guarded`, for calls in which callbacks run: a code that one gave is passed on as it is.
+template <typename Body>
+aclError guarded_with_callbacks(const char* function, Body body) {
+  return watched(function, 0, [&]() -> aclError {
+    aclError callback_code = ACL_SUCCESS;
+    const aclError code = attempt(function, [&] { return body(callback_code); });
+    if (code != ACL_SUCCESS || callback_code == ACL_SUCCESS) return code;
+    report_as(callback_code, function,
+              Error::format(ErrorCode::kCallbackRefused, "a callback returned %d", callback_code));
+    return callback_code;
+  });
 }
 
 }  // namespace
 
 aclError aclInit(const char* configPath) {
-  aclError callback_code = ACL_SUCCESS;
-  const aclError code = guarded(__func__, [&]() -> Result<void> {
+  return guarded_with_callbacks(__func__, [&](aclError& callback_code) -> Result<void> {
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
     US_TRY_ASSIGN(const InitOptions options, read_init_options(configPath));
     if (options.default_device) {
       US_TRY(runtime->devices().check(*options.default_device, "default_device of configPath",
                                       ErrorCode::kInvalidArgument));
     }
+    US_TRY(check_limits(*runtime, options));
     US_TRY_ASSIGN(callback_code, runtime->initialization().init(options, call_init));
     if (callback_code == ACL_SUCCESS) runtime->apply(options);
     return {};
   });
-  return result_of(__func__, code, callback_code);
 }
 
 aclError aclFinalize(void) {
   return guarded(__func__, [&]() -> Result<void> {
+    const Runtime* const runtime = Runtime::existing();
+    if (runtime != nullptr && !runtime->settings().product.has(Feature::kFinalizeAll)) {
+      return finalize_counted();
+    }
     US_TRY(finalize(&Initialization::finalize_all));
     return {};
   });
@@ -105,12 +131,10 @@ aclError aclFinalizeReference(uint64_t* refCount) {
 
 aclError aclInitCallbackRegister(aclRegisterCallbackType type, aclInitCallbackFunc cbFunc,
                                  void* userData) {
-  aclError callback_code = ACL_SUCCESS;
-  const aclError code = guarded(__func__, [&]() -> Result<void> {
+  return guarded_with_callbacks(__func__, [&](aclError& callback_code) -> Result<void> {
     return add_callback(Initialization::Moment::kInit, type, reinterpret_cast<AnyFunction>(cbFunc),
                         userData, call_init, callback_code);
   });
-  return result_of(__func__, code, callback_code);
 }
 
 aclError aclInitCallbackUnRegister(aclRegisterCallbackType type, aclInitCallbackFunc cbFunc) {
@@ -122,13 +146,11 @@ aclError aclInitCallbackUnRegister(aclRegisterCallbackType type, aclInitCallback
 
 aclError aclFinalizeCallbackRegister(aclRegisterCallbackType type, aclFinalizeCallbackFunc cbFunc,
                                      void* userData) {
-  aclError callback_code = ACL_SUCCESS;
-  const aclError code = guarded(__func__, [&]() -> Result<void> {
+  return guarded_with_callbacks(__func__, [&](aclError& callback_code) -> Result<void> {
     return add_callback(Initialization::Moment::kFinalize, type,
                         reinterpret_cast<AnyFunction>(cbFunc), userData, call_finalize,
                         callback_code);
   });
-  return result_of(__func__, code, callback_code);
 }
 
 aclError aclFinalizeCallbackUnRegister(aclRegisterCallbackType type,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Events that processes share. Rules: XPROC-01, XPROC-02.
+// Events that processes share. Rules: XPROC-01, XPROC-02, XPROC-13.
 #include <cstring>
 #include <span>
 
@@ -16,13 +16,14 @@ aclError aclrtIpcGetEventHandle(aclrtEvent event, aclrtIpcEventHandle* handle) {
   return guarded(__func__, [&]() -> Result<void> {
     US_TRY(require_pointer(event, "event"));
     US_TRY(require_pointer(handle, "handle"));
+    US_TRY(runtime_with(Feature::kIpcEvents));
     US_TRY_ASSIGN(const EventCall call, event_call(event));
-    if (call.event.event->is_opened.load()) {
+    if (call.event.is_opened()) {
       return Error::format(ErrorCode::kNotSupported, "event %p was opened by a handle", event);
     }
     US_TRY_ASSIGN(const ShareToken token, call.runtime->events().token_of(call.event));
     write_blob(std::as_writable_bytes(std::span(handle->reserved)), BlobKind::kEvent, token,
-               call.runtime->ledger().server());
+               call.runtime->server().id());
     return {};
   });
 }
@@ -30,10 +31,11 @@ aclError aclrtIpcGetEventHandle(aclrtEvent event, aclrtIpcEventHandle* handle) {
 aclError aclrtIpcOpenEventHandle(aclrtIpcEventHandle handle, aclrtEvent* event) {
   return guarded(__func__, [&]() -> Result<void> {
     US_TRY(require_pointer(event, "event"));
-    US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
+    const GatePass pass;
+    US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kIpcEvents));
     US_TRY_ASSIGN(const unsigned device, runtime->current_device());
     US_TRY_ASSIGN(const BlobToken blob, read_blob(std::as_bytes(std::span(handle.reserved)),
-                                                  BlobKind::kEvent, runtime->ledger().server()));
+                                                  BlobKind::kEvent, runtime->server().id()));
     if (!blob.is_whole) {
       return Error::format(ErrorCode::kInvalidHandle, "handle is not one that was issued");
     }

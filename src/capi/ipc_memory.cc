@@ -6,6 +6,7 @@
 
 #include "acl/acl_rt.h"
 #include "capi/call.h"
+#include "capi/key_arguments.h"
 #include "capi/shared_memory.h"
 
 using namespace understudy;        // NOLINT: entry points of one chapter
@@ -13,26 +14,10 @@ using namespace understudy::capi;  // NOLINT
 
 namespace {
 
-constexpr size_t kKeyBuffer = 65;
-
-Result<Runtime*> key_runtime(Feature feature = Feature::kIpcKeys) {
-  US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
-  US_TRY(runtime->require(feature));
-  return runtime;
-}
-
-Result<void> check_count(uint64_t value, const char* name) {
-  if (value != 0) return {};
-  return Error::format(ErrorCode::kRefused, "%s is 0", name);
-}
-
 Result<void> check_flags(uint64_t flags) {
   if (flags <= 1) return {};
-  return Error::format(ErrorCode::kRefused, "flags is %" PRIu64 " and must be 0 or 1", flags);
+  return Error::format(ErrorCode::kInvalidParam, "flags is %" PRIu64 " and must be 0 or 1", flags);
 }
-
-// At most as much of the text as a key has.
-std::string_view key_text(const char* key) { return {key, strnlen(key, kKeyBuffer)}; }
 
 }  // namespace
 
@@ -40,11 +25,10 @@ aclError aclrtIpcMemGetExportKey(void* devPtr, size_t size, char* key, size_t le
   return guarded(__func__, [&]() -> Result<void> {
     US_TRY(require_pointer(devPtr, "devPtr"));
     US_TRY(require_pointer(key, "key"));
-    US_TRY_ASSIGN(Runtime* const runtime, key_runtime());
+    const GatePass pass;
+    US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kIpcKeys));
     US_TRY(check_count(size, "size"));
-    if (len < kKeyBuffer) {
-      return Error::format(ErrorCode::kRefused, "len is %zu and must be %zu", len, kKeyBuffer);
-    }
+    US_TRY(check_key_buffer(len));
     US_TRY(check_flags(flags));
     US_TRY_ASSIGN(const std::string text,
                   runtime->ipc_keys().export_key(to_address(devPtr), size, flags == 1));
@@ -57,7 +41,7 @@ aclError aclrtIpcMemSetImportPid(const char* key, int32_t* pid, size_t num) {
   return guarded(__func__, [&]() -> Result<void> {
     US_TRY(require_pointer(key, "key"));
     US_TRY(require_pointer(pid, "pid"));
-    US_TRY_ASSIGN(Runtime* const runtime, key_runtime());
+    US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kIpcKeys));
     US_TRY(check_count(num, "num"));
     return runtime->ipc_keys().admit(key_text(key), {pid, num});
   });
@@ -67,16 +51,16 @@ aclError aclrtIpcMemImportByKey(void** devPtr, const char* key, uint64_t flags) 
   return guarded(__func__, [&]() -> Result<void> {
     US_TRY(require_pointer(devPtr, "devPtr"));
     US_TRY(require_pointer(key, "key"));
-    US_TRY_ASSIGN(Runtime* const runtime, key_runtime());
+    const GatePass pass;
+    US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kIpcKeys));
     US_TRY(check_flags(flags));
     US_TRY_ASSIGN(const unsigned device, runtime->current_device());
-    US_TRY_ASSIGN(const ShareToken token, runtime->ipc_keys().token_of(key_text(key)));
-    US_TRY(check_link(*runtime, token, device));
-    US_TRY_ASSIGN(const VirtualAddress address, runtime->ipc_keys().import(key_text(key), device));
+    US_TRY_ASSIGN(const ImportedAllocation found,
+                  runtime->ipc_keys().import(key_text(key), device, device_reach(*runtime)));
     if (flags == ACL_RT_IPC_MEM_IMPORT_FLAG_ENABLE_PEER_ACCESS) {
-      enable_link(*runtime, token, device);
+      enable_link(*runtime, device, found.device);
     }
-    *devPtr = to_pointer(address);
+    *devPtr = to_pointer(found.address);
     return {};
   });
 }
@@ -84,20 +68,22 @@ aclError aclrtIpcMemImportByKey(void** devPtr, const char* key, uint64_t flags) 
 aclError aclrtIpcMemClose(const char* key) {
   return guarded(__func__, [&]() -> Result<void> {
     US_TRY(require_pointer(key, "key"));
-    US_TRY_ASSIGN(Runtime* const runtime, key_runtime());
+    const GatePass pass;
+    US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kIpcKeys));
     return runtime->ipc_keys().close(key_text(key));
   });
 }
 
 aclError aclrtIpcMemSetAttr(const char* key, aclrtIpcMemAttrType type, uint64_t attr) {
   return guarded(__func__, [&]() -> Result<void> {
-    US_TRY_ASSIGN(Runtime* const runtime, key_runtime(Feature::kIpcAcrossServers));
-    if (key == nullptr) return Error::format(ErrorCode::kRefused, "key is NULL");
+    US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kIpcAcrossServers));
+    if (key == nullptr) return Error::format(ErrorCode::kInvalidParam, "key is NULL");
     if (type != ACL_RT_IPC_MEM_ATTR_ACCESS_LINK) {
-      return Error::format(ErrorCode::kRefused, "type is %d and must be 0", static_cast<int>(type));
+      return Error::format(ErrorCode::kInvalidParam, "type is %d and must be 0",
+                           static_cast<int>(type));
     }
     if (attr > ACL_RT_IPC_MEM_ATTR_ACCESS_LINK_UB_MULTI_PORT_PATH) {
-      return Error::format(ErrorCode::kRefused, "attr is %" PRIu64 " and at most 3", attr);
+      return Error::format(ErrorCode::kInvalidParam, "attr is %" PRIu64 " and at most 3", attr);
     }
     if (attr > ACL_RT_IPC_MEM_ATTR_ACCESS_LINK_HCCS) {
       return Error::format(ErrorCode::kLinkNotSupported,

@@ -42,19 +42,19 @@ bool is_read_only(aclrtMemMallocPolicy policy) {
 Result<std::span<const aclrtMallocAttribute>> attributes_of(
     const aclrtMallocConfig& configuration) {
   if (configuration.attrs == nullptr) {
-    return Error::format(ErrorCode::kRefused, "cfg->attrs is NULL");
+    return Error::format(ErrorCode::kInvalidParam, "cfg->attrs is NULL");
   }
   // There are three kinds to set, which may be repeated; this many are an uninitialized number.
   constexpr size_t kMost = 4096;
   if (configuration.numAttrs > kMost) {
-    return Error::format(ErrorCode::kRefused, "cfg->numAttrs is %zu and must not exceed %zu",
+    return Error::format(ErrorCode::kInvalidParam, "cfg->numAttrs is %zu and must not exceed %zu",
                          configuration.numAttrs, kMost);
   }
   return std::span<const aclrtMallocAttribute>(configuration.attrs, configuration.numAttrs);
 }
 
 Error refused_attribute(const aclrtMallocAttribute& attribute) {
-  return Error::format(ErrorCode::kRefused, "attribute %d cannot be used here",
+  return Error::format(ErrorCode::kInvalidParam, "attribute %d cannot be used here",
                        static_cast<int>(attribute.attr));
 }
 
@@ -110,9 +110,9 @@ Result<uint8_t> device_configuration(const aclrtMallocConfig& configuration, uns
     }
   }
   if (named_device != device) {
-    return Error::format(ErrorCode::kRefused,
-                         "the configuration names device %u and the current one is %u",
-                         named_device, device);
+    return Error::format(ErrorCode::kInvalidParam,
+                         "the configuration names device %d and the current one is %u",
+                         static_cast<int>(named_device), device);
   }
   return module;
 }
@@ -128,8 +128,8 @@ Result<bool> host_configuration(const aclrtMallocConfig& configuration,
       case ACL_RT_MEM_ATTR_VA_FLAG:
         one_address = attribute.value.vaFlag;
         if (one_address > 1) {
-          return Error::format(ErrorCode::kRefused, "attribute VA_FLAG is %u and must be 0 or 1",
-                               one_address);
+          return Error::format(ErrorCode::kInvalidParam,
+                               "attribute VA_FLAG is %u and must be 0 or 1", one_address);
         }
         break;
       default:

@@ -12,14 +12,8 @@ namespace {
 Result<VirtualRange> range_argument(const void* address, size_t size) {
   const std::optional<VirtualRange> range = VirtualRange::make(to_address(address), size);
   if (range) return *range;
-  return Error::format(ErrorCode::kRefused, "size %zu at %p runs past the end of all addresses",
-                       size, address);
-}
-
-Result<Runtime*> runtime_with(Feature feature) {
-  US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
-  US_TRY(runtime->require(feature));
-  return runtime;
+  return Error::format(ErrorCode::kInvalidParam,
+                       "size %zu at %p runs past the end of all addresses", size, address);
 }
 
 Result<void> map(void* address, size_t size, size_t offset, aclrtDrvMemHandle handle,
@@ -28,31 +22,33 @@ Result<void> map(void* address, size_t size, size_t offset, aclrtDrvMemHandle ha
   US_TRY(require_pointer(handle, "handle"));
   US_TRY(require_size(size, "size"));
   US_TRY(require_zero(flags, "flags"));
+  const GatePass pass;
   US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kVirtualMemory));
   if (access == InitialAccess::kNone) US_TRY(runtime->require(Feature::kMapNoAccess));
   US_TRY_ASSIGN(const VirtualRange range, range_argument(address, size));
-  return runtime->address_space().map({range, offset, handle_number(handle), access});
+  return runtime->address_space().mapper().map({range, offset, handle_number(handle), access});
 }
 
 }  // namespace
 
 aclError aclrtMapMem(void* virPtr, size_t size, size_t offset, aclrtDrvMemHandle handle,
                      uint64_t flags) {
-  return guarded(__func__,
+  return guarded(__func__, size,
                  [&] { return map(virPtr, size, offset, handle, flags, InitialAccess::kOwner); });
 }
 
 aclError aclrtMemMapNoAccess(void* virPtr, size_t size, size_t offset, aclrtDrvMemHandle handle,
                              uint64_t flags) {
-  return guarded(__func__,
+  return guarded(__func__, size,
                  [&] { return map(virPtr, size, offset, handle, flags, InitialAccess::kNone); });
 }
 
 aclError aclrtUnmapMem(void* virPtr) {
   return guarded(__func__, [&]() -> Result<void> {
     US_TRY(require_pointer(virPtr, "virPtr"));
+    const GatePass pass;
     US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kVirtualMemory));
-    return runtime->address_space().unmap(to_address(virPtr));
+    return runtime->address_space().mapper().unmap(to_address(virPtr));
   });
 }
 
@@ -62,7 +58,8 @@ aclError aclrtMemRetainAllocationHandle(void* virPtr, aclrtDrvMemHandle* handle)
     US_TRY(require_pointer(handle, "handle"));
     US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kVirtualMemory));
     US_TRY(runtime->require(Feature::kRetainHandle));
-    US_TRY_ASSIGN(const BlockHandle retained, runtime->address_space().retain(to_address(virPtr)));
+    US_TRY_ASSIGN(const BlockHandle retained,
+                  runtime->address_space().mapper().retain(to_address(virPtr)));
     *handle = handle_pointer(retained);
     return {};
   });
@@ -73,15 +70,17 @@ aclError aclrtMemGetAddressRange(void* ptr, void** pbase, size_t* psize) {
     US_TRY(require_pointer(ptr, "ptr"));
     US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kAddressRange));
     if (pbase == nullptr && psize == nullptr) {
-      return Error::format(ErrorCode::kRefused, "pbase and psize are both NULL");
+      return Error::format(ErrorCode::kInvalidParam, "pbase and psize are both NULL");
     }
     const VirtualAddress address = to_address(ptr);
     std::optional<VirtualRange> found = runtime->host_memory().find_block(address);
-    if (const auto on_device = runtime->address_space().find(address)) found = on_device->range;
+    if (const auto on_device = runtime->address_space().translation().find(address))
+      found = on_device->range;
     if (!found) {
       if (pbase != nullptr) *pbase = nullptr;  // RANGE-09
-      return Error::format(ErrorCode::kRefused, "ptr %p is not inside memory of this interface",
-                           ptr);
+      US_TRY(runtime->copies().check_memory(address));
+      return Error::format(ErrorCode::kInvalidParam,
+                           "ptr %p is host memory that this interface did not give out", ptr);
     }
     if (pbase != nullptr) *pbase = to_pointer(found->base);
     if (psize != nullptr) *psize = found->size;
@@ -97,9 +96,10 @@ aclError aclrtMemMapSelectedLink(void* virPtrDst, size_t size, void* virPtrSrc, 
     if (linkIdx > ACL_RT_MEM_LINK_IDX_1) {
       return invalid_argument("linkIdx is %u and must be 0 or 1", linkIdx);
     }
+    const GatePass pass;
     US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kUncachedReservation));
     US_TRY_ASSIGN(const VirtualRange destination, range_argument(virPtrDst, size));
-    return runtime->address_space().map_again(destination, to_address(virPtrSrc));
+    return runtime->address_space().mapper().map_alias(destination, to_address(virPtrSrc));
   });
 }
 

@@ -66,6 +66,7 @@ aclError aclrtGetMemInfo(aclrtMemAttr attr, size_t* free, size_t* total) {
       return Error::format(ErrorCode::kNotSupported, "product %s has no 1 GiB pages",
                            product.key.data());
     }
+    runtime->sharing().settle();
     PoolFigures sum;
     // A device with HBM has no DDR; one without answers for HBM from its DDR (INFO-07).
     if (!query.ddr || product.technology == MemoryTechnology::kDdr) {
@@ -89,10 +90,10 @@ aclError aclrtPointerGetAttributes(const void* ptr, aclrtPtrAttributes* attribut
   return guarded(__func__, [&]() -> Result<void> {
     US_TRY(require_pointer(ptr, "ptr"));
     US_TRY(require_pointer(attributes, "attributes"));
-    US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
-    US_TRY(runtime->require(Feature::kPointerAttributes));
+    US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kPointerAttributes));
     memset(attributes, 0, sizeof *attributes);
-    const std::optional<MappingView> found = runtime->address_space().find(to_address(ptr));
+    const std::optional<MappingView> found =
+        runtime->address_space().translation().find(to_address(ptr));
     if (!found) {
       const bool host = runtime->host_memory().find(to_address(ptr)).has_value();
       attributes->location.type =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a device's memory is used for, and what addresses are. Rules: INFO-10 to INFO-17, PTR-11,
+// What a device's memory is used for, and what addresses are. Rules: INFO-10 to INFO-18, PTR-11,
 // PTR-12.
 #include <algorithm>
 #include <cstdio>
@@ -34,10 +34,9 @@ aclError aclrtGetMemUsageInfo(int32_t deviceId, aclrtMemUsageInfo* memUsageInfo,
   return guarded(__func__, [&]() -> Result<void> {
     US_TRY(require_pointer(memUsageInfo, "memUsageInfo"));
     US_TRY(require_pointer(outputNum, "outputNum"));
-    US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
-    US_TRY(runtime->require(Feature::kMemoryUsage));
+    US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kMemoryUsage));
     *outputNum = 0;
-    if (inputNum == 0) return Error::format(ErrorCode::kRefused, "inputNum is 0");
+    if (inputNum == 0) return Error::format(ErrorCode::kInvalidParam, "inputNum is 0");
     US_TRY_ASSIGN(const unsigned device, runtime->devices().check(deviceId, "deviceId"));
     std::vector<ModuleUsage> usage = runtime->capacity().usage(device);
     std::ranges::sort(usage, std::ranges::greater(), &ModuleUsage::current);
@@ -53,22 +52,26 @@ aclError aclrtCheckMemType(void** addrList, uint32_t size, uint32_t memType, uin
   return guarded(__func__, [&]() -> Result<void> {
     US_TRY(require_pointer(addrList, "addrList"));
     US_TRY(require_pointer(checkResult, "checkResult"));
-    US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
-    US_TRY(runtime->require(Feature::kDeviceAllocation));
+    US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kDeviceAllocation));
     constexpr uint32_t kKnown = ACL_RT_MEM_TYPE_DEV | ACL_RT_MEM_TYPE_DVPP | ACL_RT_MEM_TYPE_RSVD;
-    if (size == 0) return Error::format(ErrorCode::kRefused, "size is 0");
+    if (size == 0) return Error::format(ErrorCode::kInvalidParam, "size is 0");
     if (reserve != 0) {
-      return Error::format(ErrorCode::kRefused, "reserve is %u and must be 0", reserve);
+      return Error::format(ErrorCode::kInvalidParam, "reserve is %u and must be 0", reserve);
     }
     if (memType == 0 || (memType & ~kKnown) != 0) {
-      return Error::format(ErrorCode::kRefused, "memType is 0x%x and must be some of 0x%x", memType,
-                           kKnown);
+      return Error::format(ErrorCode::kInvalidParam, "memType is 0x%x and must be some of 0x%x",
+                           memType, kKnown);
     }
-    // There is no memory of the other types here.
-    const bool device_wanted = (memType & ACL_RT_MEM_TYPE_DEV) != 0;
+    // There is no memory of the other types here. Where the media units have none of their own,
+    // theirs is the device's (INFO-18).
+    const uint32_t device_types = runtime->settings().product.has(Feature::kMediaMemory)
+                                      ? ACL_RT_MEM_TYPE_DEV
+                                      : ACL_RT_MEM_TYPE_DEV | ACL_RT_MEM_TYPE_DVPP;
+    const bool device_wanted = (memType & device_types) != 0;
     const std::span<void* const> addresses(addrList, size);
     const bool all = device_wanted && std::ranges::all_of(addresses, [&](const void* address) {
-                       const auto found = runtime->address_space().find(to_address(address));
+                       const auto found =
+                           runtime->address_space().translation().find(to_address(address));
                        return found && found->location.on_device();
                      });
     *checkResult = all ? 1 : 0;
@@ -81,19 +84,20 @@ aclError aclrtMemP2PMap(void* devPtr, size_t size, int32_t dstDevId, uint64_t fl
     US_TRY(require_pointer(devPtr, "devPtr"));
     US_TRY(require_size(size, "size"));
     US_TRY(require_zero(flags, "flags"));
-    US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
-    US_TRY(runtime->require(Feature::kPeerMap));
+    const GatePass pass;
+    US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kPeerMap));
     US_TRY_ASSIGN(const ContextReference context, runtime->current_context());
     US_TRY_ASSIGN(const unsigned peer, runtime->devices().check(dstDevId, "dstDevId"));
-    const auto found = runtime->address_space().find(to_address(devPtr));
+    const auto found = runtime->address_space().translation().find(to_address(devPtr));
     const auto range = VirtualRange::make(to_address(devPtr), size);
     if (!found || !found->location.on_device() || !range || !found->range.contains(*range)) {
-      return Error::format(ErrorCode::kRefused,
-                           "%zu bytes at %p are not one block of device memory", size, devPtr);
+      return Error::format(ErrorCode::kInvalidParam,
+                           "size %zu at %p is not in one block of device memory", size, devPtr);
     }
     if (!runtime->devices().has_peer_access(context.device(), peer)) {
-      return Error::format(ErrorCode::kRefused, "device %u has no peer access to device %u enabled",
-                           context.device(), peer);
+      return Error::format(ErrorCode::kInvalidParam,
+                           "device %u has no peer access to device %u enabled", context.device(),
+                           peer);
     }
     // Peers reach each other's memory without a mapping of their own.
     return {};

@@ -10,8 +10,7 @@ using namespace understudy::capi;  // NOLINT
 namespace {
 
 Result<void> change_peer_access(int32_t peer_id, bool enabled) {
-  US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
-  US_TRY(runtime->require(Feature::kPeerAccess));
+  US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kPeerAccess));
   US_TRY_ASSIGN(const ContextReference context, runtime->current_context());
   if (peer_id == static_cast<int32_t>(context.device())) {
     return invalid_argument("peerDeviceId is %d, the current device itself", peer_id);
@@ -28,10 +27,9 @@ aclError aclrtDeviceCanAccessPeer(int32_t* canAccessPeer, int32_t deviceId, int3
     if (deviceId == peerDeviceId) {
       return invalid_argument("deviceId and peerDeviceId are both %d", deviceId);
     }
-    US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
-    US_TRY(runtime->require(Feature::kPeerAccess));
+    US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kPeerAccess));
     if (canAccessPeer == nullptr) {
-      return Error::format(ErrorCode::kRefused, "canAccessPeer is NULL");
+      return Error::format(ErrorCode::kInvalidParam, "canAccessPeer is NULL");
     }
     US_TRY(runtime->devices().check(deviceId, "deviceId"));
     US_TRY(runtime->devices().check(peerDeviceId, "peerDeviceId"));
@@ -56,12 +54,11 @@ aclError aclrtDeviceDisablePeerAccess(int32_t peerDeviceId) {
 aclError aclrtDevicePeerAccessStatus(int32_t deviceId, int32_t peerDeviceId, int32_t* status) {
   return guarded(__func__, [&]() -> Result<void> {
     US_TRY(require_pointer(status, "status"));
-    US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
-    US_TRY(runtime->require(Feature::kPeerStatus));
+    US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kPeerStatus));
     US_TRY_ASSIGN(const unsigned device,
-                  runtime->devices().check(deviceId, "deviceId", ErrorCode::kRefused));
+                  runtime->devices().check(deviceId, "deviceId", ErrorCode::kInvalidParam));
     US_TRY_ASSIGN(const unsigned peer,
-                  runtime->devices().check(peerDeviceId, "peerDeviceId", ErrorCode::kRefused));
+                  runtime->devices().check(peerDeviceId, "peerDeviceId", ErrorCode::kInvalidParam));
     *status = runtime->devices().has_peer_access(device, peer) ? 1 : 0;
     return {};
   });

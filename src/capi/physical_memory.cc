@@ -27,14 +27,15 @@ Result<void> check_description(const aclrtPhysicalMemProp& property) {
   return {};
 }
 
-// The older edition knows two attributes, on devices (PHYS-32).
+// The older edition knows two attributes, on devices (PHYS-32, GRAN-03).
 Result<void> check_legacy(const Settings& settings, const aclrtPhysicalMemProp& property) {
   if (settings.attribute_set == AttributeSet::kFull) return {};
   const bool known = property.memAttr == ACL_HBM_MEM_HUGE || property.memAttr == ACL_HBM_MEM_NORMAL;
   if (known && property.location.type == ACL_MEM_LOCATION_TYPE_DEVICE) return {};
-  return invalid_argument("prop->memAttr %d at prop->location.type %d is not in the legacy set",
-                          static_cast<int>(property.memAttr),
-                          static_cast<int>(property.location.type));
+  return invalid_argument(
+      "prop->memAttr %d at prop->location.type %d is not in attr_set=legacy, which has "
+      "ACL_HBM_MEM_HUGE 4 and HBM_MEM_NORMAL 5 on devices",
+      static_cast<int>(property.memAttr), static_cast<int>(property.location.type));
 }
 
 // Inner checks of a description: its location exists, its reserved word is 0.
@@ -51,11 +52,12 @@ Result<Location> location_argument(Runtime& runtime, const aclrtPhysicalMemProp&
       US_TRY(runtime.devices().check(property.location.id, "prop->location.id"));
       break;
     default:
-      return Error::format(ErrorCode::kRefused, "prop->location.type is %d, which is no location",
+      return Error::format(ErrorCode::kInvalidParam,
+                           "prop->location.type is %d, which is no location",
                            static_cast<int>(property.location.type));
   }
   if (property.reserve != 0) {
-    return Error::format(ErrorCode::kRefused, "prop->reserve is %llu and must be 0",
+    return Error::format(ErrorCode::kInvalidParam, "prop->reserve is %llu and must be 0",
                          static_cast<unsigned long long>(property.reserve));
   }
   return location_of(property.location, kind);
@@ -65,7 +67,7 @@ Result<Location> location_argument(Runtime& runtime, const aclrtPhysicalMemProp&
 
 aclError aclrtMallocPhysical(aclrtDrvMemHandle* handle, size_t size,
                              const aclrtPhysicalMemProp* prop, uint64_t flags) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(__func__, size, [&]() -> Result<void> {
     US_TRY(require_pointer(handle, "handle"));
     US_TRY(require_pointer(prop, "prop"));
     US_TRY(require_size(size, "size"));
@@ -74,6 +76,7 @@ aclError aclrtMallocPhysical(aclrtDrvMemHandle* handle, size_t size,
     US_TRY_ASSIGN(const BlockAttribute attribute, attribute_argument(*prop));
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
     US_TRY(check_legacy(runtime->settings(), *prop));
+    const GatePass pass;
     US_TRY(runtime->require(Feature::kVirtualMemory));
     US_TRY_ASSIGN(const Location location, location_argument(*runtime, *prop));
     if (location.kind == LocationKind::kHostNuma) US_TRY(runtime->current_context());
@@ -87,8 +90,8 @@ aclError aclrtMallocPhysical(aclrtDrvMemHandle* handle, size_t size,
 aclError aclrtFreePhysical(aclrtDrvMemHandle handle) {
   return guarded(__func__, [&]() -> Result<void> {
     US_TRY(require_pointer(handle, "handle"));
-    US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
-    US_TRY(runtime->require(Feature::kVirtualMemory));
+    const GatePass pass;
+    US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kVirtualMemory));
     return runtime->physical_memory().free(handle_number(handle));
   });
 }
@@ -100,6 +103,7 @@ aclError aclrtMemGetAllocationGranularity(aclrtPhysicalMemProp* prop,
     US_TRY(require_pointer(granularity, "granularity"));
     US_TRY_ASSIGN(const BlockAttribute attribute, attribute_argument(*prop));
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
+    US_TRY(check_legacy(runtime->settings(), *prop));
     US_TRY(runtime->require(Feature::kVirtualMemory));
     US_TRY_ASSIGN(const Location location, location_argument(*runtime, *prop));
     if (option != ACL_RT_MEM_ALLOC_GRANULARITY_MINIMUM &&
@@ -117,8 +121,7 @@ aclError aclrtMemGetAllocationPropertiesFromHandle(aclrtDrvMemHandle handle,
   return guarded(__func__, [&]() -> Result<void> {
     US_TRY(require_pointer(handle, "handle"));
     US_TRY(require_pointer(prop, "prop"));
-    US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
-    US_TRY(runtime->require(Feature::kVirtualMemory));
+    US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kVirtualMemory));
     US_TRY_ASSIGN(const BlockProperties properties,
                   runtime->physical_memory().properties(handle_number(handle)));
     prop->handleType = ACL_MEM_HANDLE_TYPE_NONE;

@@ -3,8 +3,6 @@
 // Copies of rows. Rules: COPY2D.
 #include "acl/acl_rt.h"
 #include "capi/call.h"
-#include "capi/copy_arguments.h"
-#include "capi/memory_class.h"
 #include "capi/stream_argument.h"
 
 using namespace understudy;        // NOLINT: entry points of one chapter
@@ -34,57 +32,46 @@ Result<void> check_arguments(const PlaneCopy& copy, aclrtMemcpyKind kind) {
 // COPY2D-04
 Result<void> check_extent(const PlaneCopy& copy) {
   if (copy.height <= kMostRows && copy.width <= kWidestRow) return {};
-  return Error::format(ErrorCode::kRefused, "%zu rows of %zu bytes; at most %zu of %zu can be",
+  return Error::format(ErrorCode::kInvalidParam, "%zu rows of %zu bytes; at most %zu of %zu can be",
                        static_cast<size_t>(copy.height), static_cast<size_t>(copy.width), kMostRows,
                        kWidestRow);
-}
-
-Result<void> queue_rows(const StreamCall& call, const PlaneCopy& copy) {
-  const CopySides sides(*call.runtime, copy.to, copy.from);
-  if (!sides.has(MemoryClass::kDevice)) {
-    return Error::format(ErrorCode::kRefused, "%p and %p are both host memory",
-                         to_pointer(copy.from), to_pointer(copy.to));
-  }
-  if (sides.has(MemoryClass::kUnregistered)) {
-    US_TRY(call.runtime->streams().drain(call.stream));
-    const WriteNotice notice(*call.runtime);
-    return call.runtime->transfer().copy_rows(copy, call.device());
-  }
-  Task task(TaskKind::kCopyRows, call.device());
-  task.sides = sides.for_task();
-  task.rows = copy;
-  return call.submit(task);
 }
 
 }  // namespace
 
 aclError aclrtMemcpy2d(void* dst, size_t dpitch, const void* src, size_t spitch, size_t width,
                        size_t height, aclrtMemcpyKind kind) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(__func__, width * height, [&]() -> Result<void> {
     if (width == 0 || height == 0) return {};
     const PlaneCopy copy{to_address(dst), dpitch, to_address(src), spitch, width, height};
     US_TRY(check_arguments(copy, kind));
-    US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
-    US_TRY(runtime->require(Feature::kPlaneCopy));
+    const GatePass pass;
+    US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kPlaneCopy));
     US_TRY_ASSIGN(const ContextReference context, runtime->current_context());
     US_TRY(check_extent(copy));
     if (kind == ACL_MEMCPY_DEVICE_TO_DEVICE) {
       return Error::format(ErrorCode::kNotSupported,
                            "rows are copied within devices on a stream only");
     }
-    const WriteNotice notice(*runtime);
-    return runtime->transfer().copy_rows(copy, context.device());
+    return runtime->copies().copy_rows(copy, context.device());
   });
 }
 
 aclError aclrtMemcpy2dAsync(void* dst, size_t dpitch, const void* src, size_t spitch, size_t width,
                             size_t height, aclrtMemcpyKind kind, aclrtStream stream) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(__func__, width * height, [&]() -> Result<void> {
     if (width == 0 || height == 0) return {};
     const PlaneCopy copy{to_address(dst), dpitch, to_address(src), spitch, width, height};
     US_TRY(check_arguments(copy, kind));
-    US_TRY_ASSIGN(const StreamCall call, stream_call(Feature::kPlaneCopy, stream));
+    US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kPlaneCopy));
+    if (kind == ACL_MEMCPY_DEVICE_TO_DEVICE &&
+        !runtime->settings().product.has(Feature::kDevicePlaneCopy)) {
+      return invalid_argument("kind is DEVICE_TO_DEVICE, which product %s does not do in rows",
+                              runtime->settings().product.key.data());
+    }
+    const GatePass pass;
+    US_TRY_ASSIGN(const StreamCall call, stream_call(*runtime, stream));
     US_TRY(check_extent(copy));
-    return queue_rows(call, copy);
+    return call.runtime->copies().queue_rows(call.stream, copy);
   });
 }

@@ -21,23 +21,23 @@ Result<void> check_arguments(void* const* address, size_t size, uint64_t flags) 
 
 Result<void> check_alignment(size_t alignment) {
   if (alignment == 0) return {};
-  return Error::format(ErrorCode::kRefused, "alignment is %zu and must be 0", alignment);
+  return Error::format(ErrorCode::kInvalidParam, "alignment is %zu and must be 0", alignment);
 }
 
 }  // namespace
 
 aclError aclrtReserveMemAddress(void** virPtr, size_t size, size_t alignment, void* expectPtr,
                                 uint64_t flags) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(__func__, size, [&]() -> Result<void> {
     US_TRY(check_arguments(virPtr, size, flags));
-    US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
-    US_TRY(runtime->require(Feature::kVirtualMemory));
+    const GatePass pass;
+    US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kVirtualMemory));
     US_TRY(check_alignment(alignment));
     const ReservedPages pages = flags == 1 ? ReservedPages::kHuge : ReservedPages::kCommon;
     std::optional<VirtualAddress> expected;
     if (expectPtr != nullptr) expected = to_address(expectPtr);
     US_TRY_ASSIGN(const VirtualAddress base,
-                  runtime->address_space().reserve(size, pages, expected));
+                  runtime->address_space().reservations().reserve(size, pages, expected));
     *virPtr = to_pointer(base);
     return {};
   });
@@ -45,20 +45,22 @@ aclError aclrtReserveMemAddress(void** virPtr, size_t size, size_t alignment, vo
 
 aclError aclrtReserveMemAddressNoUCMemory(void** virPtr, size_t size, size_t alignment,
                                           void* expectPtr, uint64_t flags) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(__func__, size, [&]() -> Result<void> {
     US_TRY(check_arguments(virPtr, size, flags));
-    US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
-    US_TRY(runtime->require(Feature::kUncachedReservation));
+    const GatePass pass;
+    US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kUncachedReservation));
     US_TRY(check_alignment(alignment));
     if (!is_aligned(size, kGiB)) {
-      return Error::format(ErrorCode::kRefused, "size is %zu and not a multiple of 1 GiB", size);
+      return Error::format(ErrorCode::kInvalidParam, "size is %zu and not a multiple of 1 GiB",
+                           size);
     }
     if (expectPtr == nullptr) {
       return Error::format(ErrorCode::kNotSupported,
                            "expectPtr is NULL, the address must come from the caller");
     }
-    US_TRY_ASSIGN(const VirtualAddress base,
-                  runtime->address_space().reserve_uncached(size, to_address(expectPtr)));
+    US_TRY_ASSIGN(
+        const VirtualAddress base,
+        runtime->address_space().reservations().reserve_uncached(size, to_address(expectPtr)));
     *virPtr = to_pointer(base);
     return {};
   });
@@ -67,8 +69,8 @@ aclError aclrtReserveMemAddressNoUCMemory(void** virPtr, size_t size, size_t ali
 aclError aclrtReleaseMemAddress(void* virPtr) {
   return guarded(__func__, [&]() -> Result<void> {
     US_TRY(require_pointer(virPtr, "virPtr"));
-    US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
-    US_TRY(runtime->require(Feature::kVirtualMemory));
-    return runtime->address_space().release(to_address(virPtr));
+    const GatePass pass;
+    US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kVirtualMemory));
+    return runtime->address_space().reservations().release(to_address(virPtr));
   });
 }

@@ -3,20 +3,15 @@
 
 namespace understudy::capi {
 
-Result<void> check_link(Runtime& runtime, ShareToken token, unsigned device) {
-  if (runtime.settings().product.has(Feature::kPeerAccess) ||
-      !runtime.sharing().is_on_other_device(token, device)) {
-    return {};
-  }
-  return Error::format(ErrorCode::kNotSupported,
-                       "the memory is on another device than %u, and the devices of product %s do "
-                       "not reach each other",
-                       device, runtime.settings().product.key.data());
+DeviceReach device_reach(const Runtime& runtime) {
+  return runtime.settings().product.has(Feature::kPeerAccess) ? DeviceReach::kAllDevices
+                                                              : DeviceReach::kOwnMemory;
 }
 
-void enable_link(Runtime& runtime, ShareToken token, unsigned device) {
-  const std::optional<unsigned> owner = runtime.sharing().device_of(token);
-  if (owner && *owner != device) runtime.devices().set_peer_access(device, *owner, true);
+void enable_link(Runtime& runtime, unsigned device, std::optional<unsigned> memory_device) {
+  if (memory_device && *memory_device != device) {
+    runtime.devices().set_peer_access(device, *memory_device, true);
+  }
 }
 
 }  // namespace understudy::capi

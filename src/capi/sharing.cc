@@ -16,21 +16,17 @@ using namespace understudy::capi;  // NOLINT
 namespace {
 
 // Everything behind the outer checks of all six functions.
-Result<Runtime*> sharing_runtime() {
-  US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
-  US_TRY(runtime->require(Feature::kVirtualMemorySharing));
-  return runtime;
-}
+Result<Runtime*> sharing_runtime() { return runtime_with(Feature::kVirtualMemorySharing); }
 
 Result<ShareKind> kind_argument(const Runtime& runtime, aclrtMemSharedHandleType type) {
   switch (type) {
     case ACL_MEM_SHARE_HANDLE_TYPE_DEFAULT:
       return ShareKind::kNumber;
     case ACL_MEM_SHARE_HANDLE_TYPE_FABRIC:
-      US_TRY(runtime.require(Feature::kFabricSharing));
+      US_TRY(runtime.require(Feature::kFabricSharing, "the shareType FABRIC"));
       return ShareKind::kFabric;
     default:
-      return Error::format(ErrorCode::kRefused, "shareType is %d, which is no kind of handle",
+      return Error::format(ErrorCode::kInvalidParam, "shareType is %d, which is no kind of handle",
                            static_cast<int>(type));
   }
 }
@@ -40,19 +36,15 @@ std::span<std::byte> fabric_bytes(void* handle) {
 }
 
 // What a program holds as a shareable handle of that kind.
-Result<ShareToken> token_argument(Runtime& runtime, void* handle, ShareKind kind) {
+Result<ShareName> name_argument(const Runtime& runtime, void* handle, ShareKind kind) {
   if (kind == ShareKind::kFabric) {
     US_TRY_ASSIGN(const BlobToken blob,
-                  read_blob(fabric_bytes(handle), BlobKind::kFabric, runtime.ledger().server()));
-    // One of another kind is found out as such.
-    if (!blob.is_whole && runtime.sharing().is_of_kind(blob.token, ShareKind::kFabric)) {
-      return Error::format(ErrorCode::kInvalidHandle, "shareableHandle is damaged");
-    }
-    return blob.token;
+                  read_blob(fabric_bytes(handle), BlobKind::kFabric, runtime.server().id()));
+    return ShareName{blob.token, kind, blob.is_whole};
   }
   uint64_t number = 0;
   memcpy(&number, handle, sizeof number);  // it may lie anywhere
-  return ShareToken(number);
+  return ShareName{ShareToken(number), kind};
 }
 
 Result<ShareToken> export_block(Runtime& runtime, aclrtDrvMemHandle handle, uint64_t flags,
@@ -68,25 +60,26 @@ Result<ShareToken> export_block(Runtime& runtime, aclrtDrvMemHandle handle, uint
 
 Result<void> check_export_flags(uint64_t flags) {
   if (flags <= ACL_RT_VMM_EXPORT_FLAG_DISABLE_PID_VALIDATION) return {};
-  return Error::format(ErrorCode::kRefused, "flags is %" PRIu64 " and must be 0 or 1", flags);
+  return Error::format(ErrorCode::kInvalidParam, "flags is %" PRIu64 " and must be 0 or 1", flags);
 }
 
-Result<void> admit(Runtime& runtime, ShareToken token, ShareKind kind, const int32_t* processes,
+Result<void> admit(Runtime& runtime, const ShareName& name, const int32_t* processes,
                    size_t count) {
   constexpr size_t kMostProcesses = 65535;
   if (count > kMostProcesses) {
-    return Error::format(ErrorCode::kRefused, "pidNum is %zu and at most %zu", count,
+    return Error::format(ErrorCode::kInvalidParam, "pidNum is %zu and at most %zu", count,
                          kMostProcesses);
   }
-  return runtime.sharing().admit(token, kind, {processes, count});
+  return runtime.sharing().admit(name, {processes, count});
 }
 
-Result<void> import_block(Runtime& runtime, ShareToken token, ShareKind kind, unsigned device,
+Result<void> import_block(Runtime& runtime, const ShareName& name, unsigned device,
                           aclrtDrvMemHandle* handle) {
-  US_TRY(check_link(runtime, token, device));
-  US_TRY_ASSIGN(const BlockHandle block, runtime.sharing().import_block(token, kind, device));
-  enable_link(runtime, token, device);
-  *handle = handle_pointer(block);
+  US_TRY_ASSIGN(const ImportedBlock found,
+                runtime.sharing().import_block(
+                    {.name = name, .device = device, .reach = device_reach(runtime)}));
+  enable_link(runtime, device, found.device);
+  *handle = handle_pointer(found.handle);
   return {};
 }
 
@@ -101,6 +94,7 @@ aclError aclrtMemExportToShareableHandle(aclrtDrvMemHandle handle, aclrtMemHandl
       return invalid_argument("handleType is %d and must be ACL_MEM_HANDLE_TYPE_NONE",
                               static_cast<int>(handleType));
     }
+    const GatePass pass;
     US_TRY_ASSIGN(Runtime* const runtime, sharing_runtime());
     US_TRY(check_export_flags(flags));
     US_TRY_ASSIGN(const ShareToken token,
@@ -116,13 +110,13 @@ aclError aclrtMemExportToShareableHandleV2(aclrtDrvMemHandle handle, uint64_t fl
   return guarded(__func__, [&]() -> Result<void> {
     US_TRY(require_pointer(handle, "handle"));
     US_TRY(require_pointer(shareableHandle, "shareableHandle"));
+    const GatePass pass;
     US_TRY_ASSIGN(Runtime* const runtime, sharing_runtime());
     US_TRY(check_export_flags(flags));
     US_TRY_ASSIGN(const ShareKind kind, kind_argument(*runtime, shareType));
     US_TRY_ASSIGN(const ShareToken token, export_block(*runtime, handle, flags, kind));
     if (kind == ShareKind::kFabric) {
-      write_blob(fabric_bytes(shareableHandle), BlobKind::kFabric, token,
-                 runtime->ledger().server());
+      write_blob(fabric_bytes(shareableHandle), BlobKind::kFabric, token, runtime->server().id());
     } else {
       const uint64_t number = token.word();
       memcpy(shareableHandle, &number, sizeof number);
@@ -136,7 +130,7 @@ aclError aclrtMemSetPidToShareableHandle(uint64_t shareableHandle, int32_t* pid,
     US_TRY(require_pointer(pid, "pid"));
     US_TRY(require_size(pidNum, "pidNum"));
     US_TRY_ASSIGN(Runtime* const runtime, sharing_runtime());
-    return admit(*runtime, ShareToken(shareableHandle), ShareKind::kNumber, pid, pidNum);
+    return admit(*runtime, {ShareToken(shareableHandle), ShareKind::kNumber}, pid, pidNum);
   });
 }
 
@@ -149,8 +143,8 @@ aclError aclrtMemSetPidToShareableHandleV2(void* shareableHandle,
     US_TRY(require_size(pidNum, "pidNum"));
     US_TRY_ASSIGN(Runtime* const runtime, sharing_runtime());
     US_TRY_ASSIGN(const ShareKind kind, kind_argument(*runtime, shareType));
-    US_TRY_ASSIGN(const ShareToken token, token_argument(*runtime, shareableHandle, kind));
-    return admit(*runtime, token, kind, pid, pidNum);
+    US_TRY_ASSIGN(const ShareName name, name_argument(*runtime, shareableHandle, kind));
+    return admit(*runtime, name, pid, pidNum);
   });
 }
 
@@ -158,10 +152,12 @@ aclError aclrtMemImportFromShareableHandle(uint64_t shareableHandle, int32_t dev
                                            aclrtDrvMemHandle* handle) {
   return guarded(__func__, [&]() -> Result<void> {
     US_TRY(require_pointer(handle, "handle"));
+    const GatePass pass;
     US_TRY_ASSIGN(Runtime* const runtime, sharing_runtime());
     US_TRY_ASSIGN(const unsigned device, runtime->devices().check(deviceId, "deviceId"));
     US_TRY(runtime->current_context());
-    return import_block(*runtime, ShareToken(shareableHandle), ShareKind::kNumber, device, handle);
+    return import_block(*runtime, {ShareToken(shareableHandle), ShareKind::kNumber}, device,
+                        handle);
   });
 }
 
@@ -172,10 +168,11 @@ aclError aclrtMemImportFromShareableHandleV2(void* shareableHandle,
     US_TRY(require_pointer(shareableHandle, "shareableHandle"));
     US_TRY(require_pointer(handle, "handle"));
     US_TRY(require_zero(flags, "flags"));
+    const GatePass pass;
     US_TRY_ASSIGN(Runtime* const runtime, sharing_runtime());
     US_TRY_ASSIGN(const ShareKind kind, kind_argument(*runtime, shareType));
     US_TRY_ASSIGN(const unsigned device, runtime->current_device());
-    US_TRY_ASSIGN(const ShareToken token, token_argument(*runtime, shareableHandle, kind));
-    return import_block(*runtime, token, kind, device, handle);
+    US_TRY_ASSIGN(const ShareName name, name_argument(*runtime, shareableHandle, kind));
+    return import_block(*runtime, name, device, handle);
   });
 }

@@ -1,30 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Streams: create, destroy, wait, stop. Rules: STREAM-01 to STREAM-22, STREAM-27.
+// Streams: create, destroy, wait, stop. Rules: STREAM-01 to STREAM-22, STREAM-27 to STREAM-34.
 #include "acl/acl_rt.h"
 #include "capi/call.h"
 #include "capi/stream_argument.h"
-#include "runtime/named_callbacks.h"
 
 using namespace understudy;        // NOLINT: entry points of one chapter
 using namespace understudy::capi;  // NOLINT
 
 namespace {
 
-using StateCallbacks = NamedCallbacks<aclrtStreamStateCallback>;
-
-StateCallbacks& state_callbacks() {
-  static auto* const callbacks = new StateCallbacks;
-  return *callbacks;
+void announce(Runtime& runtime, aclrtStream stream, aclrtStreamState state) {
+  runtime.choices().stream_callbacks.for_each([&](const auto& callback) {
+    reinterpret_cast<aclrtStreamStateCallback>(callback.function)(stream, state,
+                                                                  callback.arguments);
+  });
 }
 
-void announce(aclrtStream stream, aclrtStreamState state) {
-  for (const StateCallbacks::Entry& entry : state_callbacks().all()) {
-    entry.function(stream, state, entry.arguments);
-  }
-}
-
-// Work of other kinds than copies is queued there: nobody waits for it (STREAM-12).
+// Work of other kinds than copies is queued there: synchronisations do not wait for it (STREAM-12).
 constexpr uint32_t kUnattended =
     ACL_STREAM_PERSISTENT | ACL_STREAM_CPU_SCHEDULE | ACL_STREAM_DEVICE_USE_ONLY;
 constexpr uint32_t kKnownFlags =
@@ -32,34 +25,45 @@ constexpr uint32_t kKnownFlags =
 
 Result<void> create(aclrtStream* stream, uint32_t priority, uint32_t flags) {
   US_TRY(require_pointer(stream, "stream"));
+  const GatePass pass;
   US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
   US_TRY_ASSIGN(const ContextReference context, runtime->current_context());
   const uint32_t known = flags & kKnownFlags;
   if ((known & ACL_STREAM_DEVICE_USE_ONLY) != 0 && known != ACL_STREAM_DEVICE_USE_ONLY) {
-    return Error::format(ErrorCode::kRefused,
+    return Error::format(ErrorCode::kInvalidParam,
                          "flag is 0x%x; DEVICE_USE_ONLY does not go with other flags", flags);
   }
-  if ((known & ACL_STREAM_HUGE) != 0) US_TRY(runtime->require(Feature::kHugeStreams));
   US_TRY_ASSIGN(const StreamReference created,
-                runtime->streams().create({.owner = context.handle(),
-                                           .device = context.device(),
-                                           .priority = priority,
-                                           .flags = flags,
-                                           .is_default = false,
-                                           .is_unattended = (known & kUnattended) != 0}));
+                runtime->streams().create(
+                    {.owner = context.handle(),
+                     .device = context.device(),
+                     .priority = priority,
+                     .flags = flags,
+                     .is_unattended = (known & kUnattended) != 0,
+                     .holds_tasks = (known & ACL_STREAM_PERSISTENT) != 0,
+                     .overflow_mode = runtime->devices().overflow_mode(context.device())}));
   if (!context.valid()) {  // it ended meanwhile, and with it all streams that it had then
     (void)runtime->streams().destroy_at_once(created);
     return context_ended();
   }
   *stream = handle_pointer(created.handle());
-  announce(*stream, ACL_RT_STREAM_STATE_CREATE_POST);
+  announce(*runtime, *stream, ACL_RT_STREAM_STATE_CREATE_POST);
   return {};
+}
+
+Error null_stream() { return Error::format(ErrorCode::kInvalidParam, "stream is NULL"); }
+
+// Models bind streams; there are none (STREAM-31).
+Error not_bound_to_a_model() {
+  return Error::format(ErrorCode::kNotSupported,
+                       "only streams of a model switch each other, and there are no models");
 }
 
 Result<void> destroy(aclrtStream stream, Result<void> (Streams::*how)(const StreamReference&)) {
   US_TRY(require_pointer(stream, "stream"));
+  const GatePass pass;
   US_TRY_ASSIGN(const StreamCall call, stream_call(stream));
-  if (!call.stream.stream->is_default.load()) announce(stream, ACL_RT_STREAM_STATE_DESTROY_PRE);
+  if (!call.stream.is_default()) announce(*call.runtime, stream, ACL_RT_STREAM_STATE_DESTROY_PRE);
   return (call.runtime->streams().*how)(call.stream);
 }
 
@@ -108,7 +112,7 @@ aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus* status) {
 
 aclError aclrtStreamAbort(aclrtStream stream) {
   return guarded(__func__, [&]() -> Result<void> {
-    US_TRY_ASSIGN(const StreamCall call, stream_call(stream));
+    US_TRY_ASSIGN(const StreamCall call, stream_call(Feature::kTaskControl, stream));
     call.runtime->streams().abort(call.stream);
     return {};
   });
@@ -116,10 +120,47 @@ aclError aclrtStreamAbort(aclrtStream stream) {
 
 aclError aclrtStreamStop(aclrtStream stream) {
   return guarded(__func__, [&]() -> Result<void> {
-    if (stream == nullptr) return Error::format(ErrorCode::kRefused, "stream is NULL");
-    US_TRY_ASSIGN(const StreamCall call, stream_call(stream));
-    call.runtime->streams().stop_front(call.stream);
+    US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kTaskControl));
+    if (stream == nullptr) return null_stream();
+    US_TRY_ASSIGN(const StreamCall call, stream_call(*runtime, stream));
+    runtime->streams().stop_front(call.stream);
     return {};
+  });
+}
+
+aclError aclrtPersistentTaskClean(aclrtStream stream) {
+  return guarded(__func__, [&]() -> Result<void> {
+    US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kPersistentTasks));
+    if (stream == nullptr) return null_stream();
+    US_TRY_ASSIGN(const StreamCall call, stream_call(*runtime, stream));
+    if (!call.stream.holds_tasks()) {
+      return Error::format(ErrorCode::kInvalidParam, "stream %p was created without PERSISTENT",
+                           stream);
+    }
+    return {};  // what it holds was let go when it came: see Streams::submit
+  });
+}
+
+aclError aclrtActiveStream(aclrtStream activeStream, aclrtStream stream) {
+  return guarded(__func__, [&]() -> Result<void> {
+    US_TRY(require_pointer(activeStream, "activeStream"));
+    US_TRY(require_pointer(stream, "stream"));
+    return not_bound_to_a_model();
+  });
+}
+
+aclError aclrtSwitchStream(void* leftValue, aclrtCondition cond, void* rightValue,
+                           aclrtCompareDataType dataType, aclrtStream trueStream,
+                           aclrtStream falseStream, aclrtStream stream) {
+  return guarded(__func__, [&]() -> Result<void> {
+    (void)cond;
+    (void)dataType;
+    US_TRY(require_pointer(leftValue, "leftValue"));
+    US_TRY(require_pointer(rightValue, "rightValue"));
+    US_TRY(require_pointer(trueStream, "trueStream"));
+    if (falseStream != nullptr) return invalid_argument("falseStream is not NULL");
+    US_TRY(require_pointer(stream, "stream"));
+    return not_bound_to_a_model();
   });
 }
 
@@ -127,7 +168,7 @@ aclError aclrtStreamGetId(aclrtStream stream, int32_t* streamId) {
   return guarded(__func__, [&]() -> Result<void> {
     US_TRY(require_pointer(streamId, "streamId"));
     US_TRY_ASSIGN(const StreamCall call, stream_call(stream));
-    *streamId = static_cast<int32_t>(call.stream.stream->index);
+    *streamId = static_cast<int32_t>(call.stream.id());
     return {};
   });
 }
@@ -136,7 +177,7 @@ aclError aclrtStreamGetPriority(aclrtStream stream, uint32_t* priority) {
   return guarded(__func__, [&]() -> Result<void> {
     US_TRY(require_pointer(priority, "priority"));
     US_TRY_ASSIGN(const StreamCall call, stream_call(stream));
-    *priority = call.stream.stream->priority.load();
+    *priority = call.stream.priority();
     return {};
   });
 }
@@ -145,7 +186,7 @@ aclError aclrtStreamGetFlags(aclrtStream stream, uint32_t* flags) {
   return guarded(__func__, [&]() -> Result<void> {
     US_TRY(require_pointer(flags, "flags"));
     US_TRY_ASSIGN(const StreamCall call, stream_call(stream));
-    *flags = call.stream.stream->flags.load();
+    *flags = call.stream.flags();
     return {};
   });
 }
@@ -155,7 +196,7 @@ aclError aclrtGetStreamAvailableNum(uint32_t* streamCount) {
     US_TRY(require_pointer(streamCount, "streamCount"));
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
     US_TRY_ASSIGN(const ContextReference context, runtime->current_context());
-    *streamCount = runtime->streams().available(context.device());
+    *streamCount = runtime->streams().registry().available(context.device());
     return {};
   });
 }
@@ -164,7 +205,8 @@ aclError aclrtRegStreamStateCallback(const char* regName, aclrtStreamStateCallba
                                      void* args) {
   return guarded(__func__, [&]() -> Result<void> {
     US_TRY(require_pointer(regName, "regName"));
-    if (callback == nullptr) return state_callbacks().remove(regName);
-    return state_callbacks().add(regName, callback, args);
+    US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
+    return choose_callback(runtime->choices().stream_callbacks, regName,
+                           reinterpret_cast<AnyFunction>(callback), args);
   });
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What all functions do with a stream, an event or a limit of time that they are given.
+// What all functions do with a stream, an event, a notify or a limit of time.
 #pragma once
 
 #include "acl/acl_base.h"
@@ -36,6 +36,12 @@ struct EventCall {
 
 // REQUIRES: event is not NULL. Needs no context.
 Result<EventCall> event_call(aclrtEvent event);
+
+// A notify of the current context's device.
+Result<NotifyReference> create_notify(Runtime& runtime, NotifyFamily family);
+// For a notify that was made just now: ends it if its context has ended meanwhile, and fails.
+Result<void> keep_while_context_lives(Runtime& runtime, const ContextReference& context,
+                                      const NotifyReference& notify);
 
 // The current context was destroyed or its device reset by another thread during the call.
 Error context_ended();

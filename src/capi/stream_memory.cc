@@ -3,7 +3,6 @@
 // Streams that write a value to memory, or wait for one. Rules: SMEM.
 #include "acl/acl_rt.h"
 #include "capi/call.h"
-#include "capi/memory_class.h"
 #include "capi/stream_argument.h"
 
 using namespace understudy;        // NOLINT: entry points of one chapter
@@ -14,19 +13,13 @@ namespace {
 Result<void> submit(TaskKind kind, void* address, uint64_t value, uint32_t flag, uint32_t most,
                     aclrtStream stream) {
   US_TRY(require_pointer(address, "devAddr"));
+  const GatePass pass;
   US_TRY_ASSIGN(const StreamCall call, stream_call(Feature::kStreamValues, stream));
   if (flag > most) {
-    return Error::format(ErrorCode::kRefused, "flag is %u and must be at most %u", flag, most);
+    return Error::format(ErrorCode::kInvalidParam, "flag is %u and must be at most %u", flag, most);
   }
-  const VirtualAddress at = to_address(address);
-  if (!is_aligned(at, sizeof value) ||
-      memory_at(*call.runtime, at).memory_class != MemoryClass::kDevice) {
-    return Error::format(ErrorCode::kRefused, "devAddr %p is not 8 aligned bytes of device memory",
-                         address);
-  }
-  Task task(kind, call.device());
-  task.value = {at, value, static_cast<ValueCondition>(flag), 0};
-  return call.submit(task);
+  return call.runtime->copies().queue_value(
+      call.stream, kind, {to_address(address), value, static_cast<ValueCondition>(flag), 0});
 }
 
 static_assert(static_cast<int>(ValueCondition::kAtLeast) == ACL_STREAM_WAIT_VALUE_GEQ);

@@ -14,15 +14,15 @@ aclError aclUnderstudyGetBacking(int32_t deviceId, aclUnderstudyBacking* backing
     US_TRY(require_pointer(backing, "backing"));
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
     US_TRY_ASSIGN(const unsigned device, runtime->devices().check(deviceId, "deviceId"));
-    const Storage& storage = runtime->storages().of({LocationKind::kDevice, device});
+    const ExtentAllocator& storage = runtime->backing_pools().of({LocationKind::kDevice, device});
     const HostBacking found = storage.backing();
     memset(backing, 0, sizeof *backing);
     backing->smallPages = found.small_pages;
     backing->collapsed = found.collapsed;
     backing->hugetlb2m = found.pool_2m;
     backing->hugetlb1g = found.pool_1g;
-    backing->recyclable = storage.free_warm_bytes();
-    backing->processTotal = runtime->storages().budget().taken();
+    backing->recyclable = storage.free_committed_bytes();
+    backing->processTotal = runtime->backing_pools().budget().taken();
     return {};
   });
 }
@@ -44,20 +44,29 @@ aclError aclUnderstudyGetHostMemory(aclUnderstudyHostMemory* memory) {
 aclError aclUnderstudyCountObjects(aclUnderstudyObjects* objects) {
   return guarded(__func__, [&]() -> Result<void> {
     US_TRY(require_pointer(objects, "objects"));
-    memset(objects, 0, sizeof *objects);
+    aclUnderstudyObjects found = {};
     Runtime* const runtime = Runtime::existing();
-    if (runtime == nullptr) return {};
+    if (runtime == nullptr) {
+      *objects = found;
+      return {};
+    }
     for (unsigned device = 0; device < runtime->devices().count(); ++device) {
       for (const ModuleUsage& module : runtime->capacity().usage(device)) {
-        objects->deviceBytes += module.current;
+        found.deviceBytes += module.current;
       }
     }
     const AddressCount addresses = runtime->address_space().count();
-    objects->allocations = addresses.allocations;
-    objects->reservations = addresses.reservations;
-    objects->mappings = addresses.mappings;
-    objects->hostAllocations = runtime->host_memory().count_blocks();
-    objects->physicalHandles = runtime->physical_memory().count_handles();
+    found.allocations = addresses.allocations;
+    found.reservations = addresses.reservations;
+    found.mappings = addresses.mappings;
+    found.hostAllocations = runtime->host_memory().count_blocks();
+    found.physicalHandles = runtime->physical_memory().count_handles();
+    found.heldCalls = CallGate::held();
+    found.streams = runtime->streams().registry().count_created();
+    found.events = runtime->events().count();
+    found.notifies = runtime->notifies().count();
+    found.pools = runtime->memory_pools().count();
+    *objects = found;
     return {};
   });
 }
@@ -75,7 +84,9 @@ aclError aclUnderstudyTakeDroppedCallbacks(aclrtCallback fn, void** userData, si
 }
 
 const char* aclUnderstudyRuntimeDirectory() {
-  Runtime* const runtime = Runtime::existing();
-  if (runtime == nullptr || runtime->ledger().directory() == nullptr) return nullptr;
-  return runtime->ledger().directory()->path().c_str();
+  return watched_unfailing(__func__, []() -> const char* {
+    Runtime* const runtime = Runtime::existing();
+    if (runtime == nullptr || runtime->server().directory() == nullptr) return nullptr;
+    return runtime->server().directory()->path().c_str();
+  });
 }

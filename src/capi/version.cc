@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "acl/acl.h"
+#include "base/release_version.h"
 #include "capi/call.h"
 
 using namespace understudy;        // NOLINT: entry points of one chapter
@@ -15,38 +16,33 @@ using namespace understudy::capi;  // NOLINT
 
 namespace {
 
-// What the software device passes for: the release that has the functions of these headers.
+// What the software device passes for: the release that has the functions of these headers. The
+// version of the driver is that of the configuration.
 struct Package {
   aclCANNPackageName number;
   std::string_view name;
   bool installed;
-  int major;
-  int minor;
-  int patch;
-  int candidate;  // 0: a final release
-
-  std::string release_text() const {
-    return candidate == 0 ? std::to_string(patch) : "RC" + std::to_string(candidate);
-  }
-  std::string text() const {
-    return std::to_string(major) + "." + std::to_string(minor) + "." + release_text();
-  }
-  int32_t as_number() const {
-    const int32_t release = major * 10'000'000 + minor * 100'000 + patch * 1'000;
-    return candidate == 0 ? release : release - 100 + candidate;
-  }
+  ReleaseVersion version{};
 };
 
+constexpr ReleaseVersion kRelease = {9, 0, 0, 0};
 constexpr std::array kPackages = {
-    Package{ACL_PKG_NAME_CANN, "cann", true, 9, 0, 0, 0},
-    Package{ACL_PKG_NAME_RUNTIME, "runtime", true, 9, 0, 0, 0},
-    Package{ACL_PKG_NAME_COMPILER, "compiler", false, 0, 0, 0, 0},
-    Package{ACL_PKG_NAME_HCCL, "hccl", false, 0, 0, 0, 0},
-    Package{ACL_PKG_NAME_TOOLKIT, "toolkit", true, 9, 0, 0, 0},
-    Package{ACL_PKG_NAME_OPP, "opp", false, 0, 0, 0, 0},
-    Package{ACL_PKG_NAME_OPP_KERNEL, "opp_kernel", false, 0, 0, 0, 0},
-    Package{ACL_PKG_NAME_DRIVER, "driver", true, 26, 0, 0, 1},
+    Package{ACL_PKG_NAME_CANN, "cann", true, kRelease},
+    Package{ACL_PKG_NAME_RUNTIME, "runtime", true, kRelease},
+    Package{ACL_PKG_NAME_COMPILER, "compiler", false},
+    Package{ACL_PKG_NAME_HCCL, "hccl", false},
+    Package{ACL_PKG_NAME_TOOLKIT, "toolkit", true, kRelease},
+    Package{ACL_PKG_NAME_OPP, "opp", false},
+    Package{ACL_PKG_NAME_OPP_KERNEL, "opp_kernel", false},
+    Package{ACL_PKG_NAME_DRIVER, "driver", true},
 };
+
+// REQUIRES: it is installed.
+Result<ReleaseVersion> version_of(const Package& package) {
+  if (package.number != ACL_PKG_NAME_DRIVER) return package.version;
+  US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
+  return runtime->settings().driver->version;
+}
 
 bool same_name(std::string_view a, std::string_view b) {
   const auto plain = [](char letter) { return letter == '-' ? '_' : letter; };
@@ -57,9 +53,9 @@ bool same_name(std::string_view a, std::string_view b) {
   return true;
 }
 
-Result<const Package*> installed_package(const char* name) {
+Result<ReleaseVersion> installed_version(const char* name) {
   for (const Package& package : kPackages) {
-    if (package.installed && same_name(package.name, name)) return &package;
+    if (package.installed && same_name(package.name, name)) return version_of(package);
   }
   return Error::format(ErrorCode::kInvalidFile, "pkgName %s is not an installed package", name);
 }
@@ -91,8 +87,8 @@ aclError aclsysGetVersionStr(char* pkgName, char* versionStr) {
   return guarded(__func__, [&]() -> Result<void> {
     US_TRY(require_pointer(pkgName, "pkgName"));
     US_TRY(require_pointer(versionStr, "versionStr"));
-    US_TRY_ASSIGN(const Package* const package, installed_package(pkgName));
-    const std::string text = package->text();
+    US_TRY_ASSIGN(const ReleaseVersion version, installed_version(pkgName));
+    const std::string text = version.text();
     memcpy(versionStr, text.c_str(), text.size() + 1);
     return {};
   });
@@ -102,8 +98,8 @@ aclError aclsysGetVersionNum(char* pkgName, int32_t* versionNum) {
   return guarded(__func__, [&]() -> Result<void> {
     US_TRY(require_pointer(pkgName, "pkgName"));
     US_TRY(require_pointer(versionNum, "versionNum"));
-    US_TRY_ASSIGN(const Package* const package, installed_package(pkgName));
-    *versionNum = package->as_number();
+    US_TRY_ASSIGN(const ReleaseVersion version, installed_version(pkgName));
+    *versionNum = version.as_number();
     return {};
   });
 }
@@ -117,11 +113,12 @@ aclError aclsysGetCANNVersion(aclCANNPackageName name, aclCANNPackageVersion* ve
         return Error::format(ErrorCode::kInvalidFile, "package %s is not installed",
                              package.name.data());
       }
-      write_text(version->version, package.text());
-      write_text(version->majorVersion, std::to_string(package.major));
-      write_text(version->minorVersion, std::to_string(package.minor));
-      write_text(version->releaseVersion, package.release_text());
-      write_text(version->patchVersion, std::to_string(package.patch));
+      US_TRY_ASSIGN(const ReleaseVersion found, version_of(package));
+      write_text(version->version, found.text());
+      write_text(version->majorVersion, std::to_string(found.major));
+      write_text(version->minorVersion, std::to_string(found.minor));
+      write_text(version->releaseVersion, found.release_text());
+      write_text(version->patchVersion, std::to_string(found.patch));
       write_text(version->reserved, "");
       return {};
     }
