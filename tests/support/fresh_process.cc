@@ -10,9 +10,11 @@
 #include <array>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "support/conformance.h"
 #include "support/process_environment.h"
 #include "support/server_directory.h"
 
@@ -43,15 +45,21 @@ std::string read_all(int descriptor) {
 
 }  // namespace
 
+bool is_fresh_process() { return getenv(kChildMark) != nullptr; }
+
 bool ran_in_fresh_process(std::initializer_list<Variable> environment) {
   const char* mark = getenv(kChildMark);
   if (mark != nullptr && current_test_filter() == mark) return false;
 
+  std::vector<Variable> wanted(environment);
+  if (const std::optional<std::string> reason = why_not_applicable(wanted)) {
+    [&] { GTEST_SKIP() << *reason; }();
+    return true;
+  }
   std::vector<std::string> arguments = {"/proc/self/exe", current_test_filter(),
                                         "--gtest_also_run_disabled_tests"};
   // The parent's devices may be of another product.
   const ServerDirectory directory;
-  std::vector<Variable> wanted(environment);
   if (!names(wanted, kServerVariable)) wanted.emplace_back(kServerVariable, directory.path());
   std::vector<std::string> variables = environment_with(wanted);
   variables.push_back(std::string(kChildMark) + "=" + current_test_filter());

@@ -21,6 +21,8 @@ using Variable = std::pair<std::string, std::string>;
 
 // True in the parent, after the child has run and its outcome was recorded; false in the child.
 bool ran_in_fresh_process(std::initializer_list<Variable> environment);
+// Whether this process is such a child.
+bool is_fresh_process();
 
 }  // namespace understudy_test
 

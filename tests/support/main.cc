@@ -6,12 +6,15 @@
 #include <cstdlib>
 #include <optional>
 
+#include "support/conformance.h"
 #include "support/peer.h"
 #include "support/server_directory.h"
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   int exit_code = 0;
+  if (understudy_test::described_library(exit_code)) return exit_code;
+  understudy_test::record_tests();
   if (understudy_test::ran_as_peer(exit_code)) return exit_code;
   std::optional<understudy_test::ServerDirectory> directory;
   if (getenv(understudy_test::kServerVariable) == nullptr) {

@@ -26,7 +26,7 @@ namespace {
 
 constexpr const char* kPeerVariable = "UNDERSTUDY_TEST_PEER";
 constexpr int kPeerDescriptor = 3;
-constexpr int kPatience = 60'000;  // milliseconds
+constexpr std::chrono::minutes kPatience(1);
 
 std::map<std::string, PeerBody>& peers() {
   static auto& registered = *new std::map<std::string, PeerBody>();
@@ -76,13 +76,18 @@ void Channel::send_bytes(const void* bytes, size_t size) {
   ADD_FAILURE() << "the other process takes nothing: " << strerror(errno);
 }
 
-bool Channel::receive_bytes(void* bytes, size_t size) {
+bool Channel::becomes_readable(std::chrono::milliseconds time) const {
   pollfd readable{descriptor_, POLLIN, 0};
   int ready = 0;
   do {
-    ready = poll(&readable, 1, kPatience);
+    ready = poll(&readable, 1, static_cast<int>(time.count()));
   } while (ready < 0 && errno == EINTR);
-  return ready == 1 && recv(descriptor_, bytes, size, 0) == static_cast<ssize_t>(size);
+  return ready == 1;
+}
+
+bool Channel::receive_bytes(void* bytes, size_t size) {
+  return becomes_readable(kPatience) &&
+         recv(descriptor_, bytes, size, 0) == static_cast<ssize_t>(size);
 }
 
 void Channel::wait_for_end() {

@@ -25,6 +25,7 @@
 #include <gtest/gtest.h>
 #include <sys/types.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstddef>
 #include <initializer_list>
@@ -59,6 +60,8 @@ class Channel {
     }
     return value;
   }
+  // Whether something can be received in that time; also true if the other side has ended.
+  bool becomes_readable(std::chrono::milliseconds time) const;
   // False if the other side ended instead.
   bool receive_bytes(void* bytes, size_t size);
   void send_bytes(const void* bytes, size_t size);
