@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // aclrtCheckMemType: which addresses are device memory of this process.
-// Covers: INFO-14, INFO-15, INFO-16, INFO-17.
+// Covers: INFO-14, INFO-15, INFO-16, INFO-17, INFO-18.
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -134,6 +134,19 @@ TEST_F(CheckMemoryType, INFO_16_LongListsAreReadToTheEnd) {
   EXPECT_EQ(check(addresses), 1u);
   addresses.back() = address(1);
   EXPECT_EQ(check(addresses), 0u);
+}
+
+TEST(CheckMemoryTypeOn950, INFO_18_MediaMemoryIsDeviceMemory) {
+  US_FRESH_PROCESS({"UNDERSTUDY_PRODUCT", "950"});
+  const ContextSession session;
+  const DeviceBlock block(kMiB);
+  std::vector<uint8_t> heap(1);
+  for (const uint32_t type :
+       {ACL_RT_MEM_TYPE_DEV, ACL_RT_MEM_TYPE_DVPP, ACL_RT_MEM_TYPE_DVPP | ACL_RT_MEM_TYPE_RSVD}) {
+    EXPECT_EQ(check({block.data()}, type), 1u);
+    EXPECT_EQ(check({heap.data()}, type), 0u);
+  }
+  EXPECT_EQ(check({block.data()}, ACL_RT_MEM_TYPE_RSVD), 0u);
 }
 
 TEST(CheckMemoryTypeOnIpv350, INFO_14_INFO_15_ProductLacksTheFunction) {

@@ -125,7 +125,7 @@ TEST_F(PointerAttributes, PTR_07_NoContextIsNeeded) {
 }
 
 TEST_F(PointerAttributes, PTR_09_FreedBlockLeavesItsAddressUnregistered) {
-  void* const range = reserve(kGranule);
+  void* const range = reserve(2 * kGranule);
   const aclrtDrvMemHandle block = create_block(kGranule);
   ASSERT_SUCCESS(aclrtMapMem(range, kGranule, 0, block, 0));
   EXPECT_SUCCESS(aclrtFreePhysical(block));
@@ -134,9 +134,10 @@ TEST_F(PointerAttributes, PTR_09_FreedBlockLeavesItsAddressUnregistered) {
   expect_unregistered(range);
   expect_unregistered(at(range, kGranule - 1));
 
-  const aclrtDrvMemHandle next = create_block(kGranule, on_device(1));
-  ASSERT_SUCCESS(aclrtMapMem(range, kGranule, 0, next, 0));
-  expect_device(range, 1, kGranule);
+  const aclrtDrvMemHandle next =
+      create_block(2 * kGranule, block_property(ACL_MEM_NORMAL, ACL_MEM_LOCATION_TYPE_DEVICE, 0));
+  ASSERT_SUCCESS(aclrtMapMem(range, 2 * kGranule, 0, next, 0));
+  expect_device(at(range, kGranule), 0, kPage);
   EXPECT_SUCCESS(aclrtUnmapMem(range));
   EXPECT_SUCCESS(aclrtFreePhysical(next));
   EXPECT_SUCCESS(aclrtReleaseMemAddress(range));

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <functional>
 #include <ostream>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -55,15 +56,17 @@ class WordBlock {
 struct ValueFunction {
   const char* name;
   aclError (*call)(void* data, uint64_t value, uint32_t flag, aclrtStream stream);
-  std::vector<uint32_t> bad_flags;
+  std::span<const uint32_t> bad_flags;
 
   friend std::ostream& operator<<(std::ostream& out, const ValueFunction& function) {
     return out << function.name;
   }
 };
 
-const ValueFunction kWrite = {"aclrtValueWrite", aclrtValueWrite, {1, 2, 3, 4, 99, UINT32_MAX}};
-const ValueFunction kWait = {"aclrtValueWait", aclrtValueWait, {4, 5, 99, UINT32_MAX}};
+constexpr uint32_t kBadWriteFlags[] = {1, 2, 3, 4, 99, UINT32_MAX};
+constexpr uint32_t kBadWaitFlags[] = {4, 5, 99, UINT32_MAX};
+constexpr ValueFunction kWrite = {"aclrtValueWrite", aclrtValueWrite, kBadWriteFlags};
+constexpr ValueFunction kWait = {"aclrtValueWait", aclrtValueWait, kBadWaitFlags};
 
 void expect_value_refused(const ValueFunction& function, aclError code, void* data, uint32_t flag,
                           aclrtStream stream) {
