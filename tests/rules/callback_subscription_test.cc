@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Which thread serves which stream, how it waits for callbacks, and what ends with a subscription.
-// Covers: CB-03, CB-05, CB-06, CB-07.
+// Covers: CB-03, CB-05, CB-06, CB-07, CB-11.
 #include <climits>
 #include <memory>
 #include <vector>
@@ -34,12 +34,12 @@ void expect_served_here(aclrtStream stream) {
 
 // ---- Who serves ----
 
-TEST_F(CallbackSubscription, CB_05_AStreamHasOneThread) {
+TEST_F(CallbackSubscription, CB_05_CB_11_AStreamHasOneThread) {
   const TestStream stream;
   const Server other;
   const Subscription subscription(stream.get());
   EXPECT_FAILS(ACL_ERROR_RT_STREAM_SUBSCRIBE, aclrtSubscribeReport(this_thread(), stream.get()));
-  EXPECT_FAILS(ACL_ERROR_RT_STREAM_SUBSCRIBE, aclrtSubscribeReport(other.id(), stream.get()));
+  EXPECT_FAILS(ACL_ERROR_RT_PARAM_INVALID, aclrtSubscribeReport(other.id(), stream.get()));
   expect_served_here(stream.get());
 }
 
@@ -101,7 +101,7 @@ TEST_F(CallbackSubscription, CB_03_CB_05_TheIdNamesTheThreadThatServes) {
   }
 }
 
-TEST_F(CallbackSubscription, CB_05_AThreadServesOneDeviceAtATime) {
+TEST_F(CallbackSubscription, CB_05_CB_11_AThreadServesOneDeviceAtATime) {
   const aclrtContext own = current_context();
   const TestStream stream;
   Subscription subscription(stream.get());
@@ -109,8 +109,7 @@ TEST_F(CallbackSubscription, CB_05_AThreadServesOneDeviceAtATime) {
     const DeviceSession second_device(1);
     const aclrtContext other = current_context();
     const TestStream elsewhere;
-    EXPECT_FAILS(ACL_ERROR_RT_THREAD_SUBSCRIBE,
-                 aclrtSubscribeReport(this_thread(), elsewhere.get()));
+    EXPECT_FAILS(ACL_ERROR_RT_PARAM_INVALID, aclrtSubscribeReport(this_thread(), elsewhere.get()));
     expect_not_served(elsewhere.get());
 
     ASSERT_SUCCESS(aclrtSetCurrentContext(own));
@@ -122,6 +121,20 @@ TEST_F(CallbackSubscription, CB_05_AThreadServesOneDeviceAtATime) {
     expect_served_here(elsewhere.get());
   }
   ASSERT_SUCCESS(aclrtSetCurrentContext(own));
+}
+
+TEST_F(CallbackSubscription, CB_11_NoMoreThan1024ThreadsSubscribe) {
+  constexpr uint64_t kMostThreads = 1024;
+  const std::vector<TestStream> streams(kMostThreads + 1);
+  // Numbers that no thread of this process has.
+  for (uint64_t thread = 0; thread < kMostThreads; ++thread) {
+    ASSERT_SUCCESS(aclrtSubscribeReport(thread + 1, streams[thread].get()));
+  }
+  EXPECT_FAILS(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL,
+               aclrtSubscribeReport(kMostThreads + 1, streams.back().get()));
+  EXPECT_SUCCESS(aclrtSubscribeReport(1, streams.back().get())) << "one that serves already";
+  EXPECT_SUCCESS(aclrtUnSubscribeReport(2, streams[1].get()));
+  EXPECT_SUCCESS(aclrtSubscribeReport(kMostThreads + 1, streams[1].get()));
 }
 
 // ---- Waiting for callbacks ----

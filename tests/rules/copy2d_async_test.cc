@@ -2,7 +2,7 @@
 //
 // aclrtMemcpy2dAsync: its checks, the rows it moves, and when it moves them.
 // Covers: COPY-13, COPY2D-01, COPY2D-02, COPY2D-03, COPY2D-04, COPY2D-05, COPY2D-06, COPY2D-07,
-// GEN-03, GEN-05, GEN-06.
+// COPY2D-08, GEN-03, GEN-05, GEN-06.
 #include <algorithm>
 #include <cstdint>
 #include <string>
@@ -294,7 +294,7 @@ INSTANTIATE_TEST_SUITE_P(, Memcpy2dAsyncOnProduct,
                                          "ipv350"),
                          host_product_name);
 
-TEST_P(Memcpy2dAsyncOnProduct, COPY2D_03_COPY2D_07_RowsAreMovedOrTheFunctionIsMissing) {
+TEST_P(Memcpy2dAsyncOnProduct, COPY2D_03_COPY2D_07_COPY2D_08_RowsAreMovedOrRefused) {
   US_FRESH_PROCESS({"UNDERSTUDY_PRODUCT", GetParam()}, {"UNDERSTUDY_MEMORY", "8G"});
   const ContextSession session;
   const DeviceBlock first(kFrame);
@@ -315,6 +315,15 @@ TEST_P(Memcpy2dAsyncOnProduct, COPY2D_03_COPY2D_07_RowsAreMovedOrTheFunctionIsMi
     };
     refuse();
     on_bare_thread(refuse);
+    EXPECT_TRUE(to.has(pattern(kFrame, 2)));
+  } else if (GetParam() == "inf" || GetParam() == "trn" || GetParam() == "200i") {
+    expect_refused(ACL_ERROR_INVALID_PARAM, to.start, 96, from.start, 96, 50, 8, kKind,
+                   stream.get());
+    on_bare_thread([&] {
+      expect_refused(ACL_ERROR_INVALID_PARAM, to.start, 96, from.start, 96, 50, 8, kKind,
+                     stream.get());
+    });
+    EXPECT_SUCCESS(finish(stream.get()));
     EXPECT_TRUE(to.has(pattern(kFrame, 2)));
   } else {
     EXPECT_SUCCESS(copy_rows(to, from, kPlain, kKind, stream.get()));

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Creating and destroying events: flags, how many there can be, how long they live.
-// Covers: EVENT-01, EVENT-02, EVENT-03, EVENT-04, EVENT-05, EVENT-06, EVENT-10.
+// Covers: EVENT-01, EVENT-02, EVENT-03, EVENT-04, EVENT-05, EVENT-06, EVENT-10, EVENT-19.
 #include <array>
 #include <atomic>
 #include <future>
 #include <set>
+#include <string>
 #include <vector>
 
+#include "rules/allocation_objects.h"
 #include "rules/callback_objects.h"
 
 namespace understudy_test::callbacks {
@@ -164,44 +166,86 @@ TEST_F(EventCreation, EVENT_04_ExKnowsThreeFlagsAndRefusesAllOthers) {
   EXPECT_EQ(events_available(), before);
 }
 
-TEST_F(EventCreation, EVENT_05_EveryFamilyCountsAndADestroyedEventMakesRoom) {
+// The limit binds those that take a number when they are made: of WithFlag, with SYNC or EXTERNAL.
+bool is_limited(const CreateFunction& create, uint32_t flag) {
+  return create.call == kWithFlag.call && (flag & (ACL_EVENT_SYNC | ACL_EVENT_EXTERNAL)) != 0;
+}
+
+TEST_F(EventCreation, EVENT_05_EVENT_19_SomeEventsCountAndADestroyedOneMakesRoom_C2) {
   EXPECT_EQ(events_available(), kMostEvents);
   for (const CreateFunction& create : kCreateFunctions) {
-    SCOPED_TRACE(create.name);
-    aclrtEvent event = nullptr;
-    EXPECT_SUCCESS(create.call(&event, ACL_EVENT_SYNC));
-    EXPECT_EQ(events_available(), kMostEvents - 1);
-    EXPECT_SUCCESS(aclrtDestroyEvent(event));
-    EXPECT_EQ(events_available(), kMostEvents);
+    for (const uint32_t flag :
+         {ACL_EVENT_SYNC, ACL_EVENT_TIME_LINE, ACL_EVENT_SYNC | ACL_EVENT_TIME_LINE,
+          ACL_EVENT_CAPTURE_STREAM_PROGRESS, ACL_EVENT_EXTERNAL, ACL_EVENT_DEVICE_USE_ONLY}) {
+      if (create.call == kExWithFlag.call && flag > ACL_EVENT_TIME_LINE + ACL_EVENT_SYNC) continue;
+      SCOPED_TRACE(testing::Message() << create.name << " with flag " << flag);
+      aclrtEvent event = nullptr;
+      EXPECT_SUCCESS(create.call(&event, flag));
+      EXPECT_EQ(events_available(), kMostEvents - (is_limited(create, flag) ? 1 : 0));
+      EXPECT_SUCCESS(aclrtDestroyEvent(event));
+      EXPECT_EQ(events_available(), kMostEvents);
+    }
   }
 }
 
-TEST_F(EventCreation, EVENT_05_TheLimitOfADeviceIsExact) {
+struct EventProduct {
+  std::string product;
+  uint32_t most_events;
+};
+class EventLimit : public testing::TestWithParam<EventProduct> {};
+INSTANTIATE_TEST_SUITE_P(Products, EventLimit,
+                         testing::Values(EventProduct{"a2", 65536}, EventProduct{"a3", 65536},
+                                         EventProduct{"950", 65536}, EventProduct{"200i", 65536},
+                                         EventProduct{"inf", 1023}, EventProduct{"trn", 65535}),
+                         [](const auto& rules) {
+                           return test_name_of_product(rules.param.product);
+                         });
+
+TEST_P(EventLimit, EVENT_05_EVENT_19_TheLimitOfADeviceIsExact_C2) {
+  US_FRESH_PROCESS({"UNDERSTUDY_PRODUCT", GetParam().product});
+  ASSERT_SUCCESS(aclrtSetDevice(0));
   std::vector<aclrtEvent> events;
-  while (events.size() < kMostEvents) {
+  while (events.size() < GetParam().most_events) {
     aclrtEvent event = nullptr;
-    const CreateFunction& create = kCreateFunctions[events.size() % kCreateFunctions.size()];
-    ASSERT_SUCCESS(create.call(&event, ACL_EVENT_SYNC)) << events.size();
+    const uint32_t flag = events.size() % 2 == 0 ? ACL_EVENT_SYNC : ACL_EVENT_EXTERNAL;
+    ASSERT_SUCCESS(aclrtCreateEventWithFlag(&event, flag)) << events.size();
     events.push_back(event);
   }
   EXPECT_EQ(events_available(), 0u);
-  for (const CreateFunction& create : kCreateFunctions) {
-    create.expect_refused(ACL_ERROR_RT_NO_EVENT_RESOURCE, ACL_EVENT_SYNC);
-  }
+  kWithFlag.expect_refused(ACL_ERROR_RT_NO_EVENT_RESOURCE, ACL_EVENT_SYNC);
+  kWithFlag.expect_refused(ACL_ERROR_RT_NO_EVENT_RESOURCE, ACL_EVENT_EXTERNAL);
+  // The others never run out.
+  kCreateEvent.expect_accepted(0);
+  kExWithFlag.expect_accepted(ACL_EVENT_SYNC);
+  kWithFlag.expect_accepted(ACL_EVENT_TIME_LINE);
+  EXPECT_EQ(events_available(), 0u);
   // Another device has its own.
   const aclrtContext own = current_context();
   {
     const DeviceSession second(1);
-    EXPECT_EQ(events_available(), kMostEvents);
-    kExWithFlag.expect_accepted(ACL_EVENT_SYNC);
+    EXPECT_EQ(events_available(), GetParam().most_events);
+    kWithFlag.expect_accepted(ACL_EVENT_SYNC);
   }
   ASSERT_SUCCESS(aclrtSetCurrentContext(own));
 
   EXPECT_SUCCESS(aclrtDestroyEvent(events.back()));
-  EXPECT_SUCCESS(aclrtCreateEvent(&events.back()));
+  EXPECT_SUCCESS(aclrtCreateEventWithFlag(&events.back(), ACL_EVENT_SYNC));
   kWithFlag.expect_refused(ACL_ERROR_RT_NO_EVENT_RESOURCE, ACL_EVENT_SYNC);
   for (aclrtEvent event : events) ASSERT_SUCCESS(aclrtDestroyEvent(event));
+  EXPECT_EQ(events_available(), GetParam().most_events);
+}
+
+TEST_F(EventCreation, EVENT_19_MoreEventsOfOtherKindsThanTheLimitCanBeMadeAndRecorded_C2) {
+  std::vector<aclrtEvent> events;
+  while (events.size() < kMostEvents + 100) {
+    aclrtEvent event = nullptr;
+    ASSERT_SUCCESS(aclrtCreateEvent(&event)) << events.size();
+    events.push_back(event);
+    ASSERT_SUCCESS(aclrtRecordEvent(event, nullptr));
+  }
   EXPECT_EQ(events_available(), kMostEvents);
+  EXPECT_SUCCESS(finish(nullptr));
+  for (aclrtEvent event : events) ASSERT_SUCCESS(aclrtDestroyEvent(event));
 }
 
 TEST_F(EventCreation, EVENT_05_TheNumberLeftNeedsAnOutputAndAContext) {

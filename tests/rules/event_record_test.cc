@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Recording and resetting events, and what queries say of them.
-// Covers: EVENT-07, EVENT-08, EVENT-09, EVENT-11, EVENT-12, EVENT-13.
+// Covers: EVENT-07, EVENT-08, EVENT-09, EVENT-11, EVENT-12, EVENT-13, EVENT-20, EVENT-21.
 #include <atomic>
 #include <vector>
 
 #include "rules/callback_objects.h"
+#include "rules/product_objects.h"
 
 namespace understudy_test::callbacks {
 namespace {
@@ -78,19 +79,61 @@ TEST_F(EventRecord, EVENT_07_OnlyTwoFlagsAreKnown) {
   EXPECT_EQ(event_status(event.get()), kNotReady);
 }
 
-TEST_F(EventRecord, EVENT_07_BothFlagsRecordAsWithoutAFlag) {
+TEST_F(EventRecord, EVENT_07_TheDefaultFlagRecordsAsWithoutAFlag) {
   for (const EventFamily family : kFamilies) {
-    for (uint32_t flag : {ACL_EVENT_RECORD_DEFAULT, ACL_EVENT_RECORD_EXTERNAL}) {
-      SCOPED_TRACE(testing::Message() << name_of(family) << ", flag " << flag);
-      const TestStream stream;
-      const TestEvent event(family);
-      Gate gate(stream.get());
-      EXPECT_SUCCESS(aclrtRecordEventWithFlag(event.get(), stream.get(), flag));
-      EXPECT_EQ(event_status(event.get()), kNotReady);
-      gate.open();
-      EXPECT_SUCCESS(reach(event.get()));
-      EXPECT_EQ(event_status(event.get()), kComplete);
-    }
+    SCOPED_TRACE(name_of(family));
+    const TestStream stream;
+    const TestEvent event(family);
+    Gate gate(stream.get());
+    EXPECT_SUCCESS(aclrtRecordEventWithFlag(event.get(), stream.get(), ACL_EVENT_RECORD_DEFAULT));
+    EXPECT_EQ(event_status(event.get()), kNotReady);
+    gate.open();
+    EXPECT_SUCCESS(reach(event.get()));
+    EXPECT_EQ(event_status(event.get()), kComplete);
+  }
+}
+
+TEST_F(EventRecord, EVENT_20_ExternalIsForGraphCaptures) {
+  const TestStream stream;
+  const TestEvent event(EventFamily::kClassic, kAllFlags);
+  for (aclrtStream target : {stream.get(), aclrtStream{nullptr}}) {
+    EXPECT_FAILS(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+                 aclrtRecordEventWithFlag(event.get(), target, ACL_EVENT_RECORD_EXTERNAL));
+    EXPECT_FAILS(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+                 aclrtStreamWaitEventWithFlag(target, event.get(), 0, ACL_EVENT_WAIT_EXTERNAL));
+  }
+  EXPECT_EQ(event_status(event.get()), kNotReady);
+  EXPECT_SUCCESS(finish(stream.get()));
+  int nothing = 0;
+  EXPECT_FAILS(ACL_ERROR_RT_INVALID_HANDLE,
+               aclrtRecordEventWithFlag(&nothing, stream.get(), ACL_EVENT_RECORD_EXTERNAL));
+}
+
+class EventFlagsOn : public ProductTest {};
+INSTANTIATE_TEST_SUITE_P(Products, EventFlagsOn, every_product(), product_name);
+
+TEST_P(EventFlagsOn, EVENT_20_OlderProductsLackBothFunctions) {
+  US_ON_PRODUCT();
+  const ContextSession session;
+  const TestStream stream;
+  const TestEvent event;
+  EXPECT_FAILS(ACL_ERROR_INVALID_PARAM, aclrtRecordEventWithFlag(nullptr, stream.get(), 0));
+  EXPECT_FAILS(ACL_ERROR_INVALID_PARAM, aclrtRecordEventWithFlag(event.get(), stream.get(), 2));
+  EXPECT_SUPPORTED(!is_older(), aclrtRecordEventWithFlag(event.get(), stream.get(), 0));
+  EXPECT_SUPPORTED(!is_older(), aclrtStreamWaitEventWithFlag(stream.get(), event.get(), 0, 0));
+}
+
+TEST_F(EventRecord, EVENT_21_AStreamWaitsForAnExEventWithoutSync) {
+  const TestStream first;
+  const TestStream second;
+  for (const uint32_t flags : {ACL_EVENT_TIME_LINE, ACL_EVENT_CAPTURE_STREAM_PROGRESS}) {
+    const TestEvent event(EventFamily::kEx, flags);
+    Gate gate(first.get());
+    EXPECT_SUCCESS(aclrtRecordEvent(event.get(), first.get()));
+    EXPECT_SUCCESS(aclrtStreamWaitEvent(second.get(), event.get()));
+    EXPECT_EQ(stream_status(second.get()), ACL_STREAM_STATUS_NOT_READY);
+    gate.open();
+    EXPECT_SUCCESS(finish(second.get()));
   }
 }
 

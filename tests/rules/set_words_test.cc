@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // aclrtMemsetD32: its checks, the words it sets, and the memory it takes.
-// Covers: GEN-03, GEN-09, POLICY-26, SET-10, SET-11, SET-12.
+// Covers: GEN-03, GEN-09, POLICY-26, SET-10, SET-11, SET-12, SET-13.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -10,6 +10,7 @@
 
 #include "rules/allocation_objects.h"
 #include "rules/host_objects.h"
+#include "rules/live_mapping.h"
 
 namespace understudy_test {
 namespace {
@@ -53,6 +54,18 @@ TEST_F(MemsetWords, SET_10_NoWordsSucceedAndSetNothing) {
   succeed();
   on_bare_thread(succeed);
   block.expect_unchanged();
+}
+
+TEST_F(MemsetWords, SET_13_MappedVirtualMemoryIsAccepted) {
+  const LiveMapping mapping;
+  copy_in(mapping.data(), pattern(kNormalPage, 3));
+  std::vector<uint8_t> expected = pattern(kNormalPage, 3);
+  EXPECT_SUCCESS(aclrtMemsetD32(mapping.at(8), kNormalPage, 0xC0FFEE, 5));
+  put_words(expected, 8, 0xC0FFEE, 5);
+  EXPECT_SUCCESS(aclrtMemsetD32Async(mapping.at(64), kNormalPage, 0xBEEF, 3, nullptr));
+  EXPECT_SUCCESS(aclrtSynchronizeStream(nullptr));
+  put_words(expected, 64, 0xBEEF, 3);
+  EXPECT_EQ(copy_out(mapping.data(), kNormalPage), expected);
 }
 
 TEST_F(MemsetWords, SET_11_NullPointerIsRefused) {

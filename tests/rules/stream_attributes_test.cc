@@ -2,13 +2,14 @@
 //
 // What is kept with a stream: attributes, the failure mode, the overflow switch; and the callbacks
 // that see streams come and go.
-// Covers: STREAM-21, STREAM-23, STREAM-24, STREAM-25, STREAM-26, STREAM-27.
+// Covers: STREAM-21, STREAM-23, STREAM-24, STREAM-25, STREAM-26, STREAM-27, STREAM-33, STREAM-34.
 #include <algorithm>
 #include <iterator>
 #include <thread>
 #include <vector>
 
 #include "rules/allocation_objects.h"
+#include "rules/product_objects.h"
 #include "rules/stream_tasks.h"
 
 namespace understudy_test {
@@ -32,7 +33,7 @@ uint64_t number_in(const aclrtStreamAttrValue& value, aclrtStreamAttr attribute)
     case ACL_STREAM_ATTR_CACHE_OP_INFO:
       return value.cacheOpInfoSwitch;
     case ACL_STREAM_ATTR_PRIORITY:
-      return value.priority;
+      return value.streamPriority;
   }
   ADD_FAILURE() << "unknown attribute " << attribute;
   return 0;
@@ -130,7 +131,7 @@ TEST_F(StreamAttributes, STREAM_23_STREAM_24_ValuesAreStoredPerStream) {
   }
 }
 
-TEST_F(StreamAttributes, STREAM_21_STREAM_23_ThePriorityIsTheStreamsAndClamped) {
+TEST_F(StreamAttributes, STREAM_21_STREAM_23_ThePriorityIsTheStreamsAndClamped_C4) {
   const TestStream stream(1);
   for (const uint32_t given : {6u, 0u, 7u, 8u, 0xFFFFFFFFu}) {
     SCOPED_TRACE(given);
@@ -264,6 +265,74 @@ TEST_F(FailureMode, STREAM_25_NullIsTheDefaultStream) {
   EXPECT_EQ(failure_mode_of(stream.get()), ACL_STOP_ON_FAILURE);
 }
 
+// ---- What products differ in ----
+
+class StreamAttributesOn : public ProductTest {};
+INSTANTIATE_TEST_SUITE_P(Products, StreamAttributesOn, every_product(), product_name);
+
+TEST_P(StreamAttributesOn, STREAM_33_SomeProductsChangeThePriority) {
+  US_ON_PRODUCT();
+  const ContextSession session;
+  const TestStream stream(3);
+  const aclError refused = ACL_ERROR_RT_FEATURE_NOT_SUPPORT;
+  for (const uint32_t priority : {0u, 7u, 5u}) {
+    aclrtStreamAttrValue value = value_with(priority);
+    EXPECT_SUPPORTED(is_modern(),
+                     aclrtSetStreamAttribute(stream.get(), ACL_STREAM_ATTR_PRIORITY, &value));
+    uint32_t seen = 0xAAAAAAAA;
+    EXPECT_SUCCESS(aclrtStreamGetPriority(stream.get(), &seen));
+    EXPECT_EQ(seen, is_modern() ? priority : 3u);
+  }
+  aclrtStreamAttrValue value = untouched_value();
+  EXPECT_EQ(aclrtGetStreamAttribute(stream.get(), ACL_STREAM_ATTR_PRIORITY, &value),
+            is_modern() ? ACL_SUCCESS : refused);
+  EXPECT_EQ(untouched(value), !is_modern());
+}
+
+TEST_P(StreamAttributesOn, STREAM_34_OlderProductsLackTheOverflowSwitch) {
+  US_ON_PRODUCT();
+  const ContextSession session;
+  const TestStream stream;
+  uint32_t flag = 77;
+  EXPECT_FAILS(ACL_ERROR_INVALID_PARAM, aclrtGetStreamOverflowSwitch(stream.get(), nullptr));
+  EXPECT_SUPPORTED(!is_older(), aclrtSetStreamOverflowSwitch(stream.get(), 1));
+  EXPECT_SUPPORTED(!is_older(), aclrtGetStreamOverflowSwitch(stream.get(), &flag));
+  EXPECT_EQ(flag, is_older() ? 77u : 1u);
+}
+
+TEST_P(StreamAttributesOn, STREAM_34_OlderProductsNeitherAbortNorStop) {
+  US_ON_PRODUCT();
+  const ContextSession session;
+  const TestStream stream;
+  EXPECT_SUPPORTED(!is_older(), aclrtStreamAbort(stream.get()));
+  EXPECT_SUPPORTED(!is_older(), aclrtStreamAbort(nullptr));
+  EXPECT_SUPPORTED(!is_older(), aclrtStreamStop(stream.get()));
+  EXPECT_FAILS(is_older() ? ACL_ERROR_RT_FEATURE_NOT_SUPPORT : ACL_ERROR_RT_PARAM_INVALID,
+               aclrtStreamStop(nullptr));
+}
+
+TEST_P(StreamAttributesOn, STREAM_34_DefaultStreamsOfOlderProductsHaveNoAttributes) {
+  US_ON_PRODUCT();
+  const ContextSession session;
+  aclrtStreamAttrValue value = value_with(1);
+  aclrtStreamAttrValue seen = untouched_value();
+  const auto set = [&] {
+    return aclrtSetStreamAttribute(nullptr, ACL_STREAM_ATTR_USER_CUSTOM_TAG, &value);
+  };
+  const auto get = [&] {
+    return aclrtGetStreamAttribute(nullptr, ACL_STREAM_ATTR_USER_CUSTOM_TAG, &seen);
+  };
+  const auto set_mode = [] { return aclrtSetStreamFailureMode(nullptr, ACL_CONTINUE_ON_FAILURE); };
+  const aclError code = is_older() ? ACL_ERROR_RT_PARAM_INVALID : ACL_SUCCESS;
+  EXPECT_EQ(set(), code);
+  EXPECT_EQ(get(), code);
+  EXPECT_EQ(set_mode(), code);
+  EXPECT_EQ(untouched(seen), is_older());
+  const TestStream stream;
+  EXPECT_SUCCESS(store(stream.get(), ACL_STREAM_ATTR_USER_CUSTOM_TAG, 5));
+  EXPECT_EQ(stored(stream.get(), ACL_STREAM_ATTR_USER_CUSTOM_TAG), 5u);
+}
+
 // ---- Callbacks ----
 
 struct Notice {
@@ -368,7 +437,9 @@ TEST_F(StreamStateCallback, STREAM_27_RefusedCallsAndDefaultStreamsAreNotSeen) {
   const StreamWatch watch("STREAM_27_silent");
   { const ContextScope context(0); }
   aclrtStream stream = nullptr;
-  EXPECT_NE(aclrtCreateStreamWithConfig(&stream, 0, ACL_STREAM_HUGE), ACL_SUCCESS);
+  EXPECT_NE(
+      aclrtCreateStreamWithConfig(&stream, 0, ACL_STREAM_DEVICE_USE_ONLY | ACL_STREAM_FAST_SYNC),
+      ACL_SUCCESS);
   EXPECT_NE(aclrtCreateStream(nullptr), ACL_SUCCESS);
   EXPECT_NE(aclrtDestroyStream(runtime::default_stream()), ACL_SUCCESS);
   EXPECT_NE(aclrtDestroyStream(&stream), ACL_SUCCESS);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Creating streams: arguments, priorities, flags, how many there can be, and what tells them apart.
-// Covers: STREAM-01, STREAM-02, STREAM-03, STREAM-04, STREAM-05, STREAM-20, STREAM-21, STREAM-22.
+// Covers: STREAM-01, STREAM-02, STREAM-03, STREAM-04, STREAM-05, STREAM-20, STREAM-21, STREAM-22,
+// STREAM-32.
 #include <limits>
 #include <memory>
 #include <set>
@@ -143,7 +144,6 @@ TEST_F(StreamCreation, STREAM_04_UnknownBitsAreIgnored) {
 
 struct StreamProduct {
   std::string product;
-  bool huge_streams;
   uint32_t most_streams;
 
   friend std::ostream& operator<<(std::ostream& out, const StreamProduct& rules) {
@@ -153,26 +153,25 @@ struct StreamProduct {
 
 class StreamOfProduct : public testing::TestWithParam<StreamProduct> {};
 
-TEST_P(StreamOfProduct, STREAM_04_HugeIsForThoseThatHaveIt) {
+TEST_P(StreamOfProduct, STREAM_04_HugeIsAcceptedAndHasNoEffect_C1) {
   US_FRESH_PROCESS({"UNDERSTUDY_PRODUCT", GetParam().product});
   const ContextSession session;
-  if (GetParam().huge_streams) {
-    const TestStream stream(0, ACL_STREAM_HUGE);
-    EXPECT_EQ(flags_of(stream.get()), ACL_STREAM_HUGE);
-    expect_runs_tasks_in_order(stream.get());
-  } else {
-    expect_create_refused(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, 0, ACL_STREAM_HUGE);
-    expect_create_refused(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, 0,
-                          ACL_STREAM_HUGE | ACL_STREAM_FAST_SYNC);
+  for (const uint32_t flags : {ACL_STREAM_HUGE, ACL_STREAM_HUGE | ACL_STREAM_FAST_SYNC}) {
+    const TestStream stream(0, flags);
+    EXPECT_EQ(flags_of(stream.get()), flags);
+    TaskCounter counter;
+    counter.queue_on(stream.get());
+    EXPECT_SUCCESS(aclrtSynchronizeStream(stream.get()));
+    EXPECT_EQ(counter.runs(), 1);
   }
 }
 
-TEST_P(StreamOfProduct, STREAM_05_STREAM_22_TheLimitIsReachedExactly) {
+TEST_P(StreamOfProduct, STREAM_05_STREAM_22_STREAM_32_TheLimitIsReachedExactly) {
   US_FRESH_PROCESS({"UNDERSTUDY_PRODUCT", GetParam().product});
   const ContextSession session;
-  EXPECT_EQ(streams_left(), GetParam().most_streams) << "the default stream does not count";
+  EXPECT_EQ(streams_left(), GetParam().most_streams - 1) << "the default stream counts";
   std::vector<std::unique_ptr<TestStream>> streams;
-  for (uint32_t made = 0; made < GetParam().most_streams; ++made) {
+  for (uint32_t made = 1; made < GetParam().most_streams; ++made) {
     ASSERT_EQ(streams_left(), GetParam().most_streams - made);
     streams.push_back(std::make_unique<TestStream>());
     ASSERT_NE(streams.back()->get(), nullptr);
@@ -182,6 +181,9 @@ TEST_P(StreamOfProduct, STREAM_05_STREAM_22_TheLimitIsReachedExactly) {
   aclrtStream stream = untouched_address();
   EXPECT_FAILS(ACL_ERROR_RT_NO_STREAM_RESOURCE, aclrtCreateStream(&stream));
   EXPECT_EQ(stream, untouched_address());
+  aclrtContext context = untouched_address();
+  EXPECT_FAILS(ACL_ERROR_RT_NO_STREAM_RESOURCE, aclrtCreateContext(&context, 0));
+  EXPECT_EQ(context, untouched_address());
 
   streams.pop_back();
   EXPECT_EQ(streams_left(), 1u);
@@ -189,13 +191,15 @@ TEST_P(StreamOfProduct, STREAM_05_STREAM_22_TheLimitIsReachedExactly) {
   EXPECT_EQ(streams_left(), 0u);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Products, StreamOfProduct,
-    testing::Values(StreamProduct{"a2", false, 1984}, StreamProduct{"a3", false, 1984},
-                    StreamProduct{"950", true, 1984}, StreamProduct{"inf", false, 1024},
-                    StreamProduct{"trn", false, 1024}, StreamProduct{"200i", false, 1024},
-                    StreamProduct{"200i-rc", false, 1024}, StreamProduct{"ipv350", false, 1024}),
-    [](const auto& rules) { return test_name_of_product(rules.param.product); });
+INSTANTIATE_TEST_SUITE_P(Products, StreamOfProduct,
+                         testing::Values(StreamProduct{"a2", 1984}, StreamProduct{"a3", 1984},
+                                         StreamProduct{"950", 1984}, StreamProduct{"inf", 1024},
+                                         StreamProduct{"trn", 2048}, StreamProduct{"200i", 512},
+                                         StreamProduct{"200i-rc", 512},
+                                         StreamProduct{"ipv350", 1024}),
+                         [](const auto& rules) {
+                           return test_name_of_product(rules.param.product);
+                         });
 
 TEST_F(StreamCreation, STREAM_05_STREAM_22_StreamsAreCountedPerDevice) {
   const uint32_t left = streams_left();
@@ -203,14 +207,14 @@ TEST_F(StreamCreation, STREAM_05_STREAM_22_StreamsAreCountedPerDevice) {
   EXPECT_EQ(streams_left(), left - 1);
   {
     const ContextScope same_device(0);
-    EXPECT_EQ(streams_left(), left - 1) << "contexts of a device share its streams";
+    EXPECT_EQ(streams_left(), left - 2) << "contexts of a device share its streams";
     const TestStream another;
-    EXPECT_EQ(streams_left(), left - 2);
+    EXPECT_EQ(streams_left(), left - 3);
   }
   EXPECT_EQ(streams_left(), left - 1);
   {
     const ContextScope other_device(1);
-    EXPECT_EQ(streams_left(), left);
+    EXPECT_EQ(streams_left(), left) << "both have a default stream";
   }
 }
 
@@ -221,7 +225,7 @@ TEST_F(StreamCreation, STREAM_05_STREAM_22_StreamsThatEndWithTheirContextAreGive
     aclrtStream stream = nullptr;
     ASSERT_SUCCESS(aclrtCreateStream(&stream));
   }
-  EXPECT_EQ(streams_left(), left - 3);
+  EXPECT_EQ(streams_left(), left - 4) << "with the default stream";
   context.destroy();
   EXPECT_EQ(streams_left(), left);
 }

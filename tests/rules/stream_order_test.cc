@@ -177,7 +177,7 @@ constexpr WaitFunction kWaitFunctions[] = {
      }},
     {"aclrtStreamWaitEventWithFlag",
      [](aclrtStream stream, aclrtEvent event) {
-       return aclrtStreamWaitEventWithFlag(stream, event, 0xFFFFFFFF, ACL_EVENT_WAIT_EXTERNAL);
+       return aclrtStreamWaitEventWithFlag(stream, event, 0xFFFFFFFF, ACL_EVENT_WAIT_DEFAULT);
      }},
 };
 
