@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Memory keys on the side of the exporter: getting one, and listing who may import.
-// Covers: IPC-01, IPC-02, IPC-03, IPC-04, IPC-05, IPC-06, IPC-07, IPC-08, IPC-09, IPC-10, IPC-13.
+// Covers: IPC-01, IPC-02, IPC-03, IPC-04, IPC-05, IPC-06, IPC-07, IPC-08, IPC-09, IPC-10, IPC-13,
+// IPC-27.
 #include <algorithm>
 #include <cstdint>
 #include <deque>
@@ -227,6 +228,23 @@ TEST_F(IpcExport, IPC_07_IPC_13_WithValidationOnlyListedProcessesMayImport) {
   EXPECT_NE(unlisted.close(block.key()), ACL_SUCCESS) << "a refused import counts for nothing";
   EXPECT_TRUE(block.has(6));
   EXPECT_EQ(listed.close(block.key()), ACL_SUCCESS);
+}
+
+TEST_F(IpcExport, IPC_27_BlocksOfEverySizeCanBeExported) {
+  struct Case {
+    size_t size;
+    aclrtMemMallocPolicy policy;
+  };
+  for (const Case& each :
+       {Case{4 * kKiB, ACL_MEM_MALLOC_HUGE_FIRST}, Case{2 * kMiB, ACL_MEM_MALLOC_HUGE_ONLY},
+        Case{1, ACL_MEM_MALLOC_HUGE_FIRST}, Case{32, ACL_MEM_MALLOC_NORMAL_ONLY},
+        Case{4095, ACL_MEM_MALLOC_HUGE_FIRST}}) {
+    SCOPED_TRACE(each.size);
+    const DeviceBlock block(each.size, each.policy);
+    const DeviceBlock neighbour(each.size, each.policy);
+    expect_exportable(block);
+    expect_exportable(neighbour);
+  }
 }
 
 // ---- aclrtIpcMemSetImportPid ----

@@ -2,8 +2,8 @@
 //
 // Imported handles and the other rules: clients that move whole segments, other devices, host
 // memory, mapping beside own blocks, retaining, properties, freeing.
-// Covers: CLIENT-06, MAP-17, NOACC-01, PFREE-08, PFREE-09, PHYS-31, PROP-07, RETAIN-06, SHARE-35,
-// SHARE-36, SHARE-37.
+// Covers: CLIENT-06, MAP-17, MAP-25, NOACC-01, PFREE-08, PFREE-09, PHYS-31, PROP-07, RETAIN-06,
+// SHARE-35, SHARE-36, SHARE-37, SHARE-43.
 #include <array>
 #include <cstring>
 #include <deque>
@@ -142,7 +142,7 @@ bool is_filled_by_cpu(const void* start, size_t size, uint8_t seed) {
   return memcmp(start, pattern(size, seed).data(), size) == 0;
 }
 
-TEST_F(ShareClient, SHARE_35_HostBlocksAreSharedToo) {
+TEST_F(ShareClient, SHARE_35_SHARE_43_HostBlocksAreSharedToo) {
   for (const aclrtMemLocationType location : vmm::kHostLocations) {
     SCOPED_TRACE(location);
     const MappedBlock scene(kGranule, block_property(ACL_HBM_MEM_HUGE, location));
@@ -185,6 +185,35 @@ TEST_F(ShareClient, MAP_17_NOACC_01_OwnAndImportedBlocksDoNotShareAReservation) 
   importer.call(expect_no_mixing, view.handle());
   EXPECT_TRUE(view.shows(17));
   EXPECT_TRUE(is_marked(scene.start(), kGranule, 17));
+}
+
+// Runs in the importer: one handle by each version, side by side.
+void expect_versions_to_mix(uint64_t first, uint64_t second) {
+  const Imported by_v1 = import_with(Version::kV1, first, 0);
+  const Imported by_v2 = import_with(Version::kV2, second, 0);
+  ASSERT_EQ(by_v1.code, ACL_SUCCESS);
+  ASSERT_EQ(by_v2.code, ACL_SUCCESS);
+  {
+    const Reservation range(2 * kGranule);
+    EXPECT_SUCCESS(aclrtMapMem(range.start(), kGranule, 0, by_v1.handle, 0));
+    const Mapping left(range.start());
+    EXPECT_SUCCESS(aclrtMapMem(range.at(kGranule), kGranule, 0, by_v2.handle, 0));
+    const Mapping right(range.at(kGranule));
+    EXPECT_TRUE(is_marked(left.start(), kGranule, 25));
+    EXPECT_TRUE(is_marked(right.start(), kGranule, 52));
+  }
+  EXPECT_SUCCESS(aclrtFreePhysical(by_v1.handle));
+  EXPECT_SUCCESS(aclrtFreePhysical(by_v2.handle));
+}
+
+TEST_F(ShareClient, MAP_25_HandlesImportedByEitherVersionShareAReservation) {
+  const MappedBlock first;
+  const MappedBlock second;
+  mark(first.start(), kGranule, 25);
+  mark(second.start(), kGranule, 52);
+  Remote importer;
+  importer.call(expect_versions_to_mix, token_of(first.block.handle()),
+                token_of(second.block.handle()));
 }
 
 // ---- Freeing, retaining, asking ----
@@ -277,7 +306,7 @@ class ImportersOnTwoDevices {
   Remote on_device_1_{1};
 };
 
-TEST_F(ShareClient, PROP_07_ImportedHandleTellsTheExportersProperties) {
+TEST_F(ShareClient, PROP_07_SHARE_43_ImportedHandleTellsTheExportersProperties) {
   ImportersOnTwoDevices importers;
   for (const aclrtMemAttr attribute : vmm::kDeviceAttributes) {
     SCOPED_TRACE(attribute);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Sharing with the FABRIC type, whose handles are blobs of 128 bytes: the product A3 alone has it.
-// Covers: SHARE-03, SHARE-05, SHARE-08, SHARE-10, SHARE-12, SHARE-13, SHARE-16, SHARE-18, SHARE-19,
-// SHARE-20, SHARE-21, SHARE-25, SHARE-27, SHARE-28, SHARE-29, SHARE-30, SHARE-31, SHARE-32,
-// SHARE-35.
+// Covers: MAP-17, RESVN-08, SHARE-03, SHARE-05, SHARE-08, SHARE-10, SHARE-12, SHARE-13, SHARE-16,
+// SHARE-18, SHARE-19, SHARE-20, SHARE-21, SHARE-25, SHARE-27, SHARE-28, SHARE-29, SHARE-30,
+// SHARE-31, SHARE-32, SHARE-35.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -182,6 +182,54 @@ TEST(ShareFabric, SHARE_20_SHARE_29_SHARE_32_WithoutWhitelistAllOthersGetIn) {
   EXPECT_EQ(list_as(kFabric, blob, {importer.id()}), ACL_ERROR_RT_NO_PERMISSION);
   EXPECT_EQ(try_import_as(kFabric, blob), ACL_ERROR_RT_NO_PERMISSION);
   EXPECT_EQ(importer.call(try_import_as, kFabric, blob), ACL_SUCCESS);
+}
+
+TEST(ShareFabric, SHARE_29_TheExporterImportsForAnotherDevice_C18) {
+  US_ON_A3();
+  const DeviceScope device;
+  for (const uint64_t flags : kAccessRules) {
+    SCOPED_TRACE(flags);
+    const MappedBlock scene;
+    mark(scene.start(), kGranule, 29);
+    const aclrtMemFabricHandle blob = blob_of(scene.block, flags);
+    EXPECT_EQ(try_import_as(kFabric, blob), ACL_ERROR_RT_NO_PERMISSION);
+    {
+      const DeviceScope other(1);
+      const Imported imported = import_as(kFabric, blob);
+      ASSERT_EQ(imported.code, ACL_SUCCESS);
+      void* const second = map_anew(imported.handle, kGranule);
+      EXPECT_TRUE(is_marked(second, kGranule, 29));
+      close_view({imported.handle, second, kGranule});
+    }
+    const MappedBlock on_host(kGranule, mapping::host_property());
+    EXPECT_EQ(try_import_as(kFabric, blob_of(on_host.block, flags)), ACL_SUCCESS);
+  }
+}
+
+// C16 and C18 together, as clients with one process for all devices use them.
+TEST(ShareFabric, MAP_17_RESVN_08_OwnAndImportedBlocksShareANoUcRange_C16) {
+  US_ON_A3();
+  const DeviceScope device;
+  const uint64_t start = vmm::find_free_no_uc_start(kGiB);
+  US_SKIP_UNLESS_FOUND(start);
+  Remote exporter(1);
+  const Offer offer = exporter.call(offer_block, kGranule, kEveryone, uint8_t{17});
+  const Imported foreign = import_with(Version::kV1, offer.token, 0);
+  ASSERT_EQ(foreign.code, ACL_SUCCESS);
+  void* range = nullptr;
+  ASSERT_SUCCESS(aclrtReserveMemAddressNoUCMemory(&range, kGiB, 0, address(start), 0));
+  {
+    const Reservation scope(range, kGiB);
+    const Block own;
+    const Mapping first(scope.start(), own);
+    EXPECT_SUCCESS(aclrtMapMem(scope.at(kGranule), kGranule, 0, foreign.handle, 0));
+    const Mapping second(scope.at(kGranule));
+    EXPECT_TRUE(is_marked(second.start(), kGranule, 17));
+    const std::vector<uint8_t> bytes = pattern(2 * kGranule, 17);
+    copy_in(scope.start(), bytes);
+    EXPECT_TRUE(copy_out(scope.start(), bytes.size()) == bytes);
+  }
+  EXPECT_SUCCESS(aclrtFreePhysical(foreign.handle));
 }
 
 TEST(ShareFabric, SHARE_18_SHARE_28_DestroyedAndDamagedBlobsAreRefused) {

@@ -2,8 +2,8 @@
 //
 // aclrtMemImportFromShareableHandle and its V2 with the default type: who gets in, and what the
 // imported handle can do.
-// Covers: SHARE-24, SHARE-25, SHARE-26, SHARE-27, SHARE-28, SHARE-29, SHARE-30, SHARE-31, SHARE-32,
-// SHARE-33, SHARE-34, SHARE-35.
+// Covers: MAP-17, SHARE-24, SHARE-25, SHARE-26, SHARE-27, SHARE-28, SHARE-29, SHARE-30, SHARE-31,
+// SHARE-32, SHARE-33, SHARE-34, SHARE-35, SHARE-38, SHARE-39, SHARE-43.
 #include <climits>
 #include <cstring>
 #include <vector>
@@ -154,7 +154,7 @@ TEST_F(ShareImport, SHARE_28_WhatAnEndedExporterOfferedIsGone) {
   }
 }
 
-TEST_F(ShareImport, SHARE_29_TheExporterItselfIsRefused) {
+TEST_F(ShareImport, SHARE_29_TheExporterItselfIsRefusedOnTheBlocksDevice) {
   for (const uint64_t flags : kAccessRules) {
     SCOPED_TRACE(flags);
     const MappedBlock scene;
@@ -164,13 +164,88 @@ TEST_F(ShareImport, SHARE_29_TheExporterItselfIsRefused) {
     for (const Version version : kVersions) {
       EXPECT_EQ(try_import(version, token, 0), ACL_ERROR_RT_NO_PERMISSION);
     }
-    EXPECT_EQ(try_import(Version::kV1, token, 1), ACL_ERROR_RT_NO_PERMISSION);
     on_bare_thread([&] {
       bind(0);
       EXPECT_EQ(try_import(Version::kV1, token, 0), ACL_ERROR_RT_NO_PERMISSION);
     });
     EXPECT_TRUE(is_marked(scene.start(), kGranule, 29));
   }
+}
+
+// A block of this process, imported here for a device that it is not on.
+void expect_second_view(const MappedBlock& scene, const Imported& imported) {
+  ASSERT_EQ(imported.code, ACL_SUCCESS);
+  mark(scene.start(), kGranule, 18);
+  void* const second = map_anew(imported.handle, kGranule);
+  EXPECT_TRUE(is_marked(second, kGranule, 18));
+  mark(second, kGranule, 81);
+  EXPECT_TRUE(is_marked(scene.start(), kGranule, 81));
+  close_view({imported.handle, second, kGranule});
+  EXPECT_TRUE(is_marked(scene.start(), kGranule, 81));
+}
+
+TEST_F(ShareImport, SHARE_29_SHARE_35_TheExporterImportsForAnotherDevice_C18) {
+  for (const uint64_t flags : kAccessRules) {
+    SCOPED_TRACE(flags);
+    const MappedBlock scene;
+    const uint64_t token = token_of(scene.block.handle(), flags);
+    expect_second_view(scene, import_with(Version::kV1, token, 1));
+    on_bare_thread([&] {
+      const DeviceScope other(1);
+      expect_second_view(scene, import_with(Version::kV2, token, 1));
+    });
+    // The rest of the rules holds: one import at a time, and none on the block's own device.
+    const Imported first = import_with(Version::kV1, token, 1);
+    EXPECT_EQ(first.code, ACL_SUCCESS);
+    EXPECT_EQ(try_import(Version::kV1, token, 2), ACL_ERROR_RT_INVALID_HANDLE);
+    EXPECT_EQ(try_import(Version::kV1, token, 0), ACL_ERROR_RT_NO_PERMISSION);
+    EXPECT_SUCCESS(aclrtFreePhysical(first.handle));
+    EXPECT_EQ(try_import(Version::kV1, token, 2), ACL_SUCCESS);
+  }
+}
+
+TEST_F(ShareImport, SHARE_29_SHARE_43_TheExporterImportsHostBlocksOntoDevices_C18) {
+  for (const aclrtMemLocationType location :
+       {ACL_MEM_LOCATION_TYPE_HOST, ACL_MEM_LOCATION_TYPE_HOST_NUMA}) {
+    for (const Version version : kVersions) {
+      SCOPED_TRACE(testing::Message()
+                   << "location " << location << ", version " << static_cast<int>(version));
+      const MappedBlock scene(kGranule, mapping::host_property(ACL_HBM_MEM_HUGE, location));
+      expect_second_view(scene, import_with(version, token_of(scene.block.handle(), kListed), 0));
+    }
+  }
+}
+
+TEST_F(ShareImport, SHARE_38_SHARE_39_TheExportersOwnImportKeepsTheBlock_C18) {
+  const size_t before = huge_bytes_free();
+  aclrtDrvMemHandle imported = nullptr;
+  {
+    MappedBlock scene;
+    mark(scene.start(), kGranule, 38);
+    const uint64_t token = token_of(scene.block.handle());
+    imported = import_with(Version::kV1, token, 1).handle;
+    scene.block.free();
+    EXPECT_EQ(try_import(Version::kV1, token, 1), ACL_ERROR_RT_INVALID_HANDLE);
+  }
+  EXPECT_EQ(huge_bytes_free(), before - kGranule);
+  void* const start = map_anew(imported, kGranule);
+  EXPECT_TRUE(is_marked(start, kGranule, 38));
+  close_view({imported, start, kGranule});
+  EXPECT_EQ(huge_bytes_free(), before);
+}
+
+// MAP-17 takes the import for one like any other.
+TEST_F(ShareImport, MAP_17_TheExportersOwnImportIsImported_C18) {
+  const Block block;
+  const Block beside(kGranule, block_property(ACL_HBM_MEM_HUGE, ACL_MEM_LOCATION_TYPE_DEVICE, 1));
+  const aclrtDrvMemHandle imported = import_with(Version::kV1, token_of(block.handle()), 1).handle;
+  {
+    const Reservation range(2 * kGranule);
+    const Mapping first(range.start(), beside);
+    EXPECT_FAILS(ACL_ERROR_RT_PARAM_INVALID,
+                 aclrtMapMem(range.at(kGranule), kGranule, 0, imported, 0));
+  }
+  EXPECT_SUCCESS(aclrtFreePhysical(imported));
 }
 
 TEST_F(ShareImport, SHARE_30_SHARE_31_TheWhitelistDecides) {

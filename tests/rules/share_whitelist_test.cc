@@ -127,6 +127,37 @@ TEST_F(ShareWhitelist, SHARE_18_FreedHandleThatIsStillMappedIsDestroyed) {
   }
 }
 
+// Before the question who may list, and before anyone has noticed the end: nothing else is asked of
+// the server in between.
+TEST_F(ShareWhitelist, SHARE_18_HandleOfAnEndedExporterIsDestroyed_C20) {
+  for (const uint64_t rule : kAccessRules) {
+    for (const Version version : kVersions) {
+      SCOPED_TRACE(testing::Message() << "flags " << rule << ", V" << static_cast<int>(version));
+      Remote exporter;
+      const Offer offer = exporter.call(offer_block, kGranule, rule, uint8_t{7});
+      std::vector<int32_t> ids = {own_id()};
+      exporter.kill();
+      EXPECT_EQ(list_many(version, offer.token, ids), ACL_ERROR_RT_INVALID_HANDLE);
+    }
+  }
+}
+
+TEST_F(ShareWhitelist, SHARE_18_HandleOfAnEndedExporterIsDestroyedThoughItsMemoryIsHeld_C20) {
+  Remote exporter;
+  Remote holder;
+  const Offer offer = exporter.call(offer_block, kGranule, kListed, uint8_t{7});
+  ASSERT_EQ(exporter.call(list_with, Version::kV1, offer.token, Ids{holder.id()}), ACL_SUCCESS);
+  RemoteView held(holder, offer.token);
+  exporter.kill();
+  for (const Version version : kVersions) {
+    SCOPED_TRACE(static_cast<int>(version));
+    EXPECT_EQ(list_with(version, offer.token, {own_id()}), ACL_ERROR_RT_INVALID_HANDLE);
+    EXPECT_EQ(holder.call(list_with, version, offer.token, Ids{holder.id()}),
+              ACL_ERROR_RT_INVALID_HANDLE);
+  }
+  EXPECT_TRUE(held.shows(7));
+}
+
 TEST_F(ShareWhitelist, SHARE_19_OnlyTheExporterLists) {
   Remote intruder;
   Remote listed;
