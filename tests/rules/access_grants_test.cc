@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // aclrtMemSetAccess and aclrtMemGetAccess: what a grant lets others do.
-// Covers: ACCESS-10, ACCESS-11, ACCESS-12, ACCESS-13, ACCESS-15, ACCESS-17.
+// Covers: ACCESS-07, ACCESS-10, ACCESS-11, ACCESS-12, ACCESS-13, ACCESS-15, ACCESS-17, NOACC-03.
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -193,6 +193,57 @@ TEST_F(AccessGrants, ACCESS_17_TheLocationIsOnlyRead) {
   EXPECT_SUCCESS(aclrtMemGetAccess(scene.start(), &location, &flag));
   EXPECT_EQ(location.id, 0u);
   EXPECT_EQ(location.type, ACL_MEM_LOCATION_TYPE_DEVICE);
+}
+
+// Only under ASCEND_RT_VISIBLE_DEVICES do the numbers differ: here user 0 is logic 2, user 1
+// logic 5.
+TEST(AccessByLogicId, ACCESS_07_ACCESS_11_ACCESS_17_LocationsAreLogicIds_C19) {
+  US_FRESH_PROCESS({"ASCEND_RT_VISIBLE_DEVICES", "2,5"});
+  const DeviceScope device;
+  int32_t own = -1;
+  int32_t other = -1;
+  ASSERT_SUCCESS(aclrtGetLogicDevIdByUserDevId(0, &own));
+  ASSERT_SUCCESS(aclrtGetLogicDevIdByUserDevId(1, &other));
+  ASSERT_EQ(own, 2);
+  ASSERT_EQ(other, 5);
+  const aclrtMemLocation owner = device_location(2);
+  const aclrtMemLocation peer = device_location(5);
+
+  MappedBlock scene;  // on user device 0
+  EXPECT_EQ(access_of(scene.start(), owner), 3u);
+  EXPECT_EQ(access_of(scene.start(), peer), 0u);
+  grant(scene.start(), kGranule, peer);
+  EXPECT_EQ(access_of(scene.start(), peer), 3u);
+
+  // User ids, a device that this process does not see, and one that does not exist.
+  for (const uint32_t id : {0u, 1u, 3u, 8u, ~0u}) {
+    SCOPED_TRACE(id);
+    aclrtMemAccessDesc entry = access_entry(device_location(id));
+    aclrtMemLocation location = device_location(id);
+    uint64_t flag = 77;
+    EXPECT_FAILS(ACL_ERROR_RT_PARAM_INVALID, aclrtMemSetAccess(scene.start(), kGranule, &entry, 1));
+    EXPECT_FAILS(ACL_ERROR_RT_PARAM_INVALID, aclrtMemGetAccess(scene.start(), &location, &flag));
+    EXPECT_EQ(flag, 77u);
+  }
+  // Two names of one device are still two of the same location.
+  std::array<aclrtMemAccessDesc, 2> twice = {access_entry(peer), access_entry(peer)};
+  EXPECT_FAILS(ACL_ERROR_RT_PARAM_INVALID,
+               aclrtMemSetAccess(scene.start(), kGranule, twice.data(), twice.size()));
+  // prop.location.id stays a user id.
+  aclrtPhysicalMemProp property{};
+  EXPECT_SUCCESS(aclrtMemGetAllocationPropertiesFromHandle(scene.block.handle(), &property));
+  EXPECT_EQ(property.location.id, 0u);
+}
+
+TEST(AccessByLogicId, NOACC_03_AnOwnerIsNamedByItsLogicId_C19) {
+  US_FRESH_PROCESS({"ASCEND_RT_VISIBLE_DEVICES", "3"});
+  const DeviceScope device;
+  MappedBlock scene(kGranule, block_property(), aclrtMemMapNoAccess);
+  EXPECT_EQ(access_of(scene.start(), device_location(3)), 0u);
+  grant(scene.start(), kGranule, device_location(3));
+  EXPECT_EQ(access_of(scene.start(), device_location(3)), 3u);
+  mark(scene.start(), kGranule, 19);
+  EXPECT_TRUE(is_marked(scene.start(), kGranule, 19));
 }
 
 }  // namespace

@@ -73,6 +73,31 @@ TEST_F(AllocationGranularity, GRAN_03_AttributeIsCheckedBeforeTheInnerLayersArgu
   expect_granularity_refused(ACL_ERROR_INVALID_PARAM, property, ACL_RT_MEM_ALLOC_GRANULARITY_UNDEF);
 }
 
+TEST(AllocationGranularityLegacy, GRAN_03_OnlyTwoAttributesExist_C21) {
+  US_FRESH_PROCESS({"UNDERSTUDY_ATTR_SET", "legacy"});
+  const DeviceBinding binding;
+  for (int number = -1; number <= 18; ++number) {
+    SCOPED_TRACE(number);
+    const auto attribute = enum_value<aclrtMemAttr>(number);
+    if (attribute == ACL_HBM_MEM_HUGE || attribute == ACL_HBM_MEM_NORMAL) {
+      expect_granularity(kHugePage, block_property(attribute));
+    } else {
+      expect_granularity_refused(ACL_ERROR_INVALID_PARAM, block_property(attribute));
+    }
+  }
+}
+
+TEST(AllocationGranularityLegacy, GRAN_03_OnlyDevicesHoldBlocks_C21) {
+  US_FRESH_PROCESS({"UNDERSTUDY_ATTR_SET", "legacy"});
+  const DeviceBinding binding;
+  for (const aclrtMemLocationType location :
+       {ACL_MEM_LOCATION_TYPE_HOST, ACL_MEM_LOCATION_TYPE_UNREGISTERED,
+        ACL_MEM_LOCATION_TYPE_MANAGED, ACL_MEM_LOCATION_TYPE_HOST_NUMA}) {
+    SCOPED_TRACE(location);
+    expect_granularity_refused(ACL_ERROR_INVALID_PARAM, block_property(ACL_HBM_MEM_HUGE, location));
+  }
+}
+
 TEST_F(AllocationGranularity, GRAN_04_HandleAndAllocationTypeAreNotExamined) {
   for (const int type : {static_cast<int>(ACL_MEM_HANDLE_TYPE_POSIX), 1, 99, -1}) {
     SCOPED_TRACE(type);

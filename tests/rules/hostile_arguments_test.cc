@@ -9,7 +9,11 @@
 #include <limits>
 #include <vector>
 
+#include "acl/acl_rt_allocator.h"
 #include "rules/live_mapping.h"
+#include "rules/pool_objects.h"
+#include "rules/stream_objects.h"
+#include "support/locked_call.h"
 #include "support/rule_test.h"
 
 namespace understudy_test {
@@ -33,7 +37,7 @@ struct Attempt {
   std::function<aclError()> run;
 };
 
-#define US_TRY(expected, ...)                             \
+#define US_ATTEMPT(expected, ...)                         \
   Attempt {                                               \
 #__VA_ARGS__, (expected), [&] { return __VA_ARGS__; } \
   }
@@ -51,6 +55,12 @@ void run_all(const std::vector<Attempt>& attempts, const Bystander& bystander) {
       EXPECT_TRUE(fails_with(attempt.expected, code, attempt.call));
     }
     bystander.expect_unchanged();
+    // SNAP-10: a process that is locked answers this at once, too.
+    if (attempt.expected == kOuter) {
+      const LockedCall locked = call_while_locked(attempt.run);
+      EXPECT_FALSE(locked.waited);
+      EXPECT_EQ(locked.code, kOuter);
+    }
   }
 }
 
@@ -77,48 +87,110 @@ TEST_F(HostileArguments, NullPointersToMemoryFunctions) {
   uint8_t byte = 0;
   aclrtPtrAttributes attributes;
   const std::vector<Attempt> attempts = {
-      US_TRY(kOuter, aclrtMallocPhysical(nullptr, kGranule, &property, 0)),
-      US_TRY(kOuter, aclrtMallocPhysical(&new_handle, kGranule, nullptr, 0)),
-      US_TRY(kOuter, aclrtMallocPhysical(nullptr, 0, nullptr, 0)),
-      US_TRY(kOuter, aclrtFreePhysical(nullptr)),
-      US_TRY(kOuter, aclrtReserveMemAddress(nullptr, kGranule, 0, nullptr, 0)),
-      US_TRY(kOuter, aclrtReserveMemAddressNoUCMemory(nullptr, kGiB, 0, address(40 * kTiB), 0)),
-      US_TRY(kUnsupported, aclrtReserveMemAddressNoUCMemory(&range, kGiB, 0, nullptr, 0)),
-      US_TRY(kOuter, aclrtReleaseMemAddress(nullptr)),
-      US_TRY(kOuter, aclrtMapMem(nullptr, kGranule, 0, handle, 0)),
-      US_TRY(kOuter, aclrtMapMem(data, kGranule, 0, nullptr, 0)),
-      US_TRY(kOuter, aclrtMemMapNoAccess(nullptr, kGranule, 0, handle, 0)),
-      US_TRY(kOuter, aclrtMemMapNoAccess(data, kGranule, 0, nullptr, 0)),
-      US_TRY(kOuter, aclrtUnmapMem(nullptr)),
-      US_TRY(kOuter, aclrtMemGetAllocationGranularity(nullptr, minimum, &size)),
-      US_TRY(kOuter, aclrtMemGetAllocationGranularity(&property, minimum, nullptr)),
-      US_TRY(kInner, aclrtMemSetAccess(nullptr, kGranule, &grant, 1)),
-      US_TRY(kInner, aclrtMemSetAccess(data, kGranule, nullptr, 1)),
-      US_TRY(kInner, aclrtMemSetAccess(data, kGranule, nullptr, 0)),
-      US_TRY(kOuter, aclrtMemGetAccess(nullptr, &location, &flag)),
-      US_TRY(kOuter, aclrtMemGetAccess(data, nullptr, &flag)),
-      US_TRY(kOuter, aclrtMemGetAccess(data, &location, nullptr)),
-      US_TRY(kOuter, aclrtMemRetainAllocationHandle(nullptr, &new_handle)),
-      US_TRY(kOuter, aclrtMemRetainAllocationHandle(data, nullptr)),
-      US_TRY(kOuter, aclrtMemGetAllocationPropertiesFromHandle(nullptr, &property)),
-      US_TRY(kOuter, aclrtMemGetAllocationPropertiesFromHandle(handle, nullptr)),
-      US_TRY(kOuter, aclrtMemGetAddressRange(nullptr, &range, &size)),
-      US_TRY(kInner, aclrtMemGetAddressRange(data, nullptr, nullptr)),
-      US_TRY(kOuter, aclrtMemMapSelectedLink(nullptr, kGranule, data, 0)),
-      US_TRY(kOuter, aclrtMemMapSelectedLink(data, kGranule, nullptr, 0)),
-      US_TRY(kOuter, aclrtMemMapSetLink(nullptr, ACL_RT_MEM_ACCESS_LINK_SIO)),
-      US_TRY(kOuter, aclrtMemcpy(nullptr, 1, data, 1, ACL_MEMCPY_DEVICE_TO_HOST)),
-      US_TRY(kOuter, aclrtMemcpy(&byte, 1, nullptr, 1, ACL_MEMCPY_DEVICE_TO_HOST)),
-      US_TRY(kOuter, aclrtMemset(nullptr, 1, 0, 1)),
-      US_TRY(kOuter, aclrtGetMemInfo(ACL_HBM_MEM, nullptr, &size)),
-      US_TRY(kOuter, aclrtGetMemInfo(ACL_HBM_MEM, &size, nullptr)),
-      US_TRY(kOuter, aclrtPointerGetAttributes(nullptr, &attributes)),
-      US_TRY(kOuter, aclrtPointerGetAttributes(data, nullptr)),
+      US_ATTEMPT(kOuter, aclrtMallocPhysical(nullptr, kGranule, &property, 0)),
+      US_ATTEMPT(kOuter, aclrtMallocPhysical(&new_handle, kGranule, nullptr, 0)),
+      US_ATTEMPT(kOuter, aclrtMallocPhysical(nullptr, 0, nullptr, 0)),
+      US_ATTEMPT(kOuter, aclrtFreePhysical(nullptr)),
+      US_ATTEMPT(kOuter, aclrtReserveMemAddress(nullptr, kGranule, 0, nullptr, 0)),
+      US_ATTEMPT(kOuter, aclrtReserveMemAddressNoUCMemory(nullptr, kGiB, 0, address(40 * kTiB), 0)),
+      US_ATTEMPT(kUnsupported, aclrtReserveMemAddressNoUCMemory(&range, kGiB, 0, nullptr, 0)),
+      US_ATTEMPT(kOuter, aclrtReleaseMemAddress(nullptr)),
+      US_ATTEMPT(kOuter, aclrtMapMem(nullptr, kGranule, 0, handle, 0)),
+      US_ATTEMPT(kOuter, aclrtMapMem(data, kGranule, 0, nullptr, 0)),
+      US_ATTEMPT(kOuter, aclrtMemMapNoAccess(nullptr, kGranule, 0, handle, 0)),
+      US_ATTEMPT(kOuter, aclrtMemMapNoAccess(data, kGranule, 0, nullptr, 0)),
+      US_ATTEMPT(kOuter, aclrtUnmapMem(nullptr)),
+      US_ATTEMPT(kOuter, aclrtMemGetAllocationGranularity(nullptr, minimum, &size)),
+      US_ATTEMPT(kOuter, aclrtMemGetAllocationGranularity(&property, minimum, nullptr)),
+      US_ATTEMPT(kInner, aclrtMemSetAccess(nullptr, kGranule, &grant, 1)),
+      US_ATTEMPT(kInner, aclrtMemSetAccess(data, kGranule, nullptr, 1)),
+      US_ATTEMPT(kInner, aclrtMemSetAccess(data, kGranule, nullptr, 0)),
+      US_ATTEMPT(kOuter, aclrtMemGetAccess(nullptr, &location, &flag)),
+      US_ATTEMPT(kOuter, aclrtMemGetAccess(data, nullptr, &flag)),
+      US_ATTEMPT(kOuter, aclrtMemGetAccess(data, &location, nullptr)),
+      US_ATTEMPT(kOuter, aclrtMemRetainAllocationHandle(nullptr, &new_handle)),
+      US_ATTEMPT(kOuter, aclrtMemRetainAllocationHandle(data, nullptr)),
+      US_ATTEMPT(kOuter, aclrtMemGetAllocationPropertiesFromHandle(nullptr, &property)),
+      US_ATTEMPT(kOuter, aclrtMemGetAllocationPropertiesFromHandle(handle, nullptr)),
+      US_ATTEMPT(kOuter, aclrtMemGetAddressRange(nullptr, &range, &size)),
+      US_ATTEMPT(kInner, aclrtMemGetAddressRange(data, nullptr, nullptr)),
+      US_ATTEMPT(kOuter, aclrtMemMapSelectedLink(nullptr, kGranule, data, 0)),
+      US_ATTEMPT(kOuter, aclrtMemMapSelectedLink(data, kGranule, nullptr, 0)),
+      US_ATTEMPT(kOuter, aclrtMemMapSetLink(nullptr, ACL_RT_MEM_ACCESS_LINK_SIO)),
+      US_ATTEMPT(kOuter, aclrtMemcpy(nullptr, 1, data, 1, ACL_MEMCPY_DEVICE_TO_HOST)),
+      US_ATTEMPT(kOuter, aclrtMemcpy(&byte, 1, nullptr, 1, ACL_MEMCPY_DEVICE_TO_HOST)),
+      US_ATTEMPT(kOuter, aclrtMemset(nullptr, 1, 0, 1)),
+      US_ATTEMPT(kOuter, aclrtReduceAsync(nullptr, data, 4, ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM,
+                                          ACL_FLOAT, nullptr, nullptr)),
+      US_ATTEMPT(kOuter, aclrtReduceAsync(data, nullptr, 4, ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM,
+                                          ACL_FLOAT, nullptr, nullptr)),
+      US_ATTEMPT(kInner, aclrtReduceAsync(data, data, SIZE_MAX, ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM,
+                                          ACL_INT8, nullptr, nullptr)),
+      US_ATTEMPT(kInner, aclrtReduceAsync(data, data, 0, ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM, ACL_INT8,
+                                          nullptr, nullptr)),
+      US_ATTEMPT(kOuter, aclrtGetMemInfo(ACL_HBM_MEM, nullptr, &size)),
+      US_ATTEMPT(kOuter, aclrtGetMemInfo(ACL_HBM_MEM, &size, nullptr)),
+      US_ATTEMPT(kOuter, aclrtPointerGetAttributes(nullptr, &attributes)),
+      US_ATTEMPT(kOuter, aclrtPointerGetAttributes(data, nullptr)),
   };
   run_all(attempts, bystander);
 }
 
-void on_device_state(int32_t, aclrtDeviceState, void*) {}
+TEST_F(HostileArguments, NullPointersAndSizesToPools) {
+  const pool::TestPool own;
+  const TestStream stream;
+  void* const data = own.allocate(kGranule, stream.get());
+  const Bystander bystander;
+  const aclrtMemPoolProps props = pool::properties();
+  aclrtMemPool new_pool = nullptr;
+  void* out = nullptr;
+  uint64_t value = 0;
+  const auto attribute = ACL_RT_MEM_POOL_ATTR_RELEASE_THRESHOLD;
+  const aclError unable = ACL_ERROR_RT_INTERNAL_ERROR;
+  const std::vector<Attempt> attempts = {
+      US_ATTEMPT(kOuter, aclrtMemPoolCreate(nullptr, &props)),
+      US_ATTEMPT(kOuter, aclrtMemPoolCreate(&new_pool, nullptr)),
+      US_ATTEMPT(kOuter, aclrtMemPoolDestroy(nullptr)),
+      US_ATTEMPT(kOuter, aclrtMemPoolSetAttr(nullptr, attribute, &value)),
+      US_ATTEMPT(kInner, aclrtMemPoolSetAttr(own.get(), attribute, nullptr)),
+      US_ATTEMPT(kOuter, aclrtMemPoolGetAttr(nullptr, attribute, &value)),
+      US_ATTEMPT(kInner, aclrtMemPoolGetAttr(own.get(), attribute, nullptr)),
+      US_ATTEMPT(kOuter, aclrtMemPoolMallocAsync(nullptr, 1, own.get(), stream.get())),
+      US_ATTEMPT(kOuter, aclrtMemPoolMallocAsync(&out, 1, nullptr, stream.get())),
+      US_ATTEMPT(kOuter, aclrtMemPoolMallocAsync(&out, 1, own.get(), nullptr)),
+      US_ATTEMPT(ACL_SUCCESS, aclrtMemPoolMallocAsync(&out, 0, own.get(), stream.get())),
+      US_ATTEMPT(unable, aclrtMemPoolMallocAsync(&out, SIZE_MAX, own.get(), stream.get())),
+      US_ATTEMPT(unable, aclrtMemPoolMallocAsync(&out, kTiB, own.get(), stream.get())),
+      US_ATTEMPT(kOuter, aclrtMemPoolFreeAsync(nullptr, stream.get())),
+      US_ATTEMPT(unable, aclrtMemPoolFreeAsync(data, nullptr)),
+      US_ATTEMPT(kOuter, aclrtMemPoolTrimTo(nullptr, 0)),
+      US_ATTEMPT(unable, aclrtMemPoolTrimTo(own.get(), SIZE_MAX)),
+  };
+  run_all(attempts, bystander);
+  EXPECT_EQ(out, nullptr);
+  EXPECT_EQ(new_pool, nullptr);
+  EXPECT_EQ(own.used(), kGranule);
+}
+
+TEST_F(HostileArguments, NullPointersToAllocators) {
+  const TestStream stream;
+  const Bystander bystander;
+  const std::vector<Attempt> attempts = {
+      US_ATTEMPT(kOuter, aclrtAllocatorDestroyDesc(nullptr)),
+      US_ATTEMPT(kOuter, aclrtAllocatorSetObjToDesc(nullptr, nullptr)),
+      US_ATTEMPT(kOuter, aclrtAllocatorSetAllocFuncToDesc(nullptr, nullptr)),
+      US_ATTEMPT(kOuter, aclrtAllocatorSetFreeFuncToDesc(nullptr, nullptr)),
+      US_ATTEMPT(kOuter, aclrtAllocatorSetAllocAdviseFuncToDesc(nullptr, nullptr)),
+      US_ATTEMPT(kOuter, aclrtAllocatorSetGetAddrFromBlockFuncToDesc(nullptr, nullptr)),
+      US_ATTEMPT(kOuter, aclrtAllocatorRegister(nullptr, nullptr)),
+      US_ATTEMPT(kOuter, aclrtAllocatorGetByStream(stream.get(), nullptr, nullptr, nullptr, nullptr,
+                                                   nullptr, nullptr)),
+      US_ATTEMPT(kOuter, aclrtAllocatorUnregister(nullptr)),
+  };
+  run_all(attempts, bystander);
+}
+
+void on_device_state(uint32_t, aclrtDeviceState, void*) {}
 
 int32_t on_task_abort(int32_t, aclrtDeviceTaskAbortStage, uint32_t, void*) { return 0; }
 
@@ -131,69 +203,93 @@ TEST_F(HostileArguments, NullPointersToRuntimeFunctions) {
   const aclCannAttr* attributes = nullptr;
   aclrtMemUceInfo faults[1] = {};
   const std::vector<Attempt> attempts = {
-      US_TRY(kOuter, aclInitCallbackRegister(ACL_REG_TYPE_OTHER, nullptr, nullptr)),
-      US_TRY(kOuter, aclInitCallbackUnRegister(ACL_REG_TYPE_OTHER, nullptr)),
-      US_TRY(kOuter, aclFinalizeCallbackRegister(ACL_REG_TYPE_OTHER, nullptr, nullptr)),
-      US_TRY(kOuter, aclFinalizeCallbackUnRegister(ACL_REG_TYPE_OTHER, nullptr)),
-      US_TRY(kOuter, aclrtGetVersion(nullptr, &number32, &number32)),
-      US_TRY(kOuter, aclrtGetVersion(&number32, nullptr, &number32)),
-      US_TRY(kOuter, aclrtGetVersion(&number32, &number32, nullptr)),
-      US_TRY(kOuter, aclsysGetVersionStr(nullptr, text.data())),
-      US_TRY(kOuter, aclsysGetVersionStr(package, nullptr)),
-      US_TRY(kOuter, aclsysGetVersionNum(nullptr, &number32)),
-      US_TRY(kOuter, aclsysGetVersionNum(package, nullptr)),
-      US_TRY(kOuter, aclsysGetCANNVersion(ACL_PKG_NAME_RUNTIME, nullptr)),
-      US_TRY(kOuter, aclGetCannAttributeList(nullptr, &size)),
-      US_TRY(kOuter, aclGetCannAttributeList(&attributes, nullptr)),
-      US_TRY(kOuter, aclGetCannAttribute(ACL_CANN_ATTR_BF16, nullptr)),
-      US_TRY(kOuter, aclGetDeviceCapability(0, ACL_DEVICE_INFO_AI_CORE_NUM, nullptr)),
-      US_TRY(kOuter, aclrtGetDevice(nullptr)),
-      US_TRY(kOuter, aclrtGetDeviceCount(nullptr)),
-      US_TRY(kOuter, aclrtGetRunMode(nullptr)),
-      US_TRY(kInner, aclrtDeviceCanAccessPeer(nullptr, 0, 1)),
-      US_TRY(kOuter, aclrtDeviceGetBareTgid(nullptr)),
-      US_TRY(kOuter, aclrtGetDeviceInfo(0, ACL_DEV_ATTR_TOTAL_GLOBAL_MEM_SIZE, nullptr)),
-      US_TRY(kOuter, aclrtGetDeviceCapability(0, ACL_FEATURE_SYSTEM_MEMQ_EVENT_CROSS_DEV, nullptr)),
-      US_TRY(kOuter, aclrtQueryDeviceStatus(0, nullptr)),
-      US_TRY(kOuter, aclrtGetDeviceUtilizationRate(0, nullptr)),
-      US_TRY(ACL_SUCCESS, aclrtDeviceGetStreamPriorityRange(nullptr, nullptr)),
-      US_TRY(kOuter, aclrtDeviceGetUuid(0, nullptr)),
-      US_TRY(kOuter, aclrtGetLogicDevIdByUserDevId(0, nullptr)),
-      US_TRY(kOuter, aclrtGetUserDevIdByLogicDevId(0, nullptr)),
-      US_TRY(kOuter, aclrtGetLogicDevIdByPhyDevId(0, nullptr)),
-      US_TRY(kOuter, aclrtGetPhyDevIdByLogicDevId(0, nullptr)),
-      US_TRY(kOuter, aclrtGetUserDevIdByPhyDevId(0, nullptr)),
-      US_TRY(kOuter, aclrtGetPhyDevIdByUserDevId(0, nullptr)),
-      US_TRY(kOuter, aclrtDevicePeerAccessStatus(0, 1, nullptr)),
-      US_TRY(kOuter, aclrtGetPrimaryCtxState(0, nullptr, nullptr)),
-      US_TRY(kOuter, aclrtGetDevicesTopo(0, 1, nullptr)),
-      US_TRY(kOuter, aclrtRegDeviceStateCallback(nullptr, on_device_state, nullptr)),
-      US_TRY(kAnyResult, aclrtRegDeviceStateCallback("unknown", nullptr, nullptr)),
-      US_TRY(kAnyFailure, aclrtGetDeviceSatMode(nullptr)),
-      US_TRY(kAnyFailure, aclrtGetDeviceResLimit(0, ACL_RT_DEV_RES_CUBE_CORE, nullptr)),
-      US_TRY(kAnyFailure, aclrtGetStreamResLimit(nullptr, ACL_RT_DEV_RES_CUBE_CORE, nullptr)),
-      US_TRY(kAnyFailure, aclrtGetResInCurrentThread(ACL_RT_DEV_RES_CUBE_CORE, nullptr)),
-      US_TRY(kOuter, aclrtCreateContext(nullptr, 0)),
-      US_TRY(kOuter, aclrtDestroyContext(nullptr)),
-      US_TRY(kOuter, aclrtSetCurrentContext(nullptr)),
-      US_TRY(kOuter, aclrtGetCurrentContext(nullptr)),
-      US_TRY(kOuter, aclrtCtxGetCurrentDefaultStream(nullptr)),
-      US_TRY(kOuter, aclrtCtxGetSysParamOpt(ACL_OPT_DETERMINISTIC, nullptr)),
-      US_TRY(kOuter, aclrtGetSysParamOpt(ACL_OPT_DETERMINISTIC, nullptr)),
-      US_TRY(kInner, aclrtExceptionInfoCallbackRegister(nullptr)),
-      US_TRY(kInner, aclrtExceptionInfoCallbackUnregister(nullptr)),
-      US_TRY(ACL_SUCCESS, aclrtSetExceptionInfoCallback(nullptr)),
-      US_TRY(kOuter, aclrtGetMemUceInfo(0, nullptr, 1, &size)),
-      US_TRY(kOuter, aclrtGetMemUceInfo(0, faults, 1, nullptr)),
-      US_TRY(kOuter, aclrtMemUceRepair(0, nullptr, 1)),
-      US_TRY(kOuter, aclrtMemUceRepair(0, faults, SIZE_MAX)),
-      US_TRY(kOuter, aclrtGetErrorVerbose(0, nullptr)),
-      US_TRY(kOuter, aclrtRepairError(0, nullptr)),
-      US_TRY(kOuter, aclrtSetOpExecuteTimeOutV2(1, nullptr)),
-      US_TRY(kOuter, aclrtGetOpTimeOutInterval(nullptr)),
-      US_TRY(kOuter, aclrtGetOpExecuteTimeout(nullptr)),
-      US_TRY(kOuter, aclrtGetThreadLastTaskId(nullptr)),
-      US_TRY(kAnyResult, aclrtSetDeviceTaskAbortCallback(nullptr, on_task_abort, nullptr)),
+      US_ATTEMPT(kOuter, aclInitCallbackRegister(ACL_REG_TYPE_OTHER, nullptr, nullptr)),
+      US_ATTEMPT(kOuter, aclInitCallbackUnRegister(ACL_REG_TYPE_OTHER, nullptr)),
+      US_ATTEMPT(kOuter, aclFinalizeCallbackRegister(ACL_REG_TYPE_OTHER, nullptr, nullptr)),
+      US_ATTEMPT(kOuter, aclFinalizeCallbackUnRegister(ACL_REG_TYPE_OTHER, nullptr)),
+      US_ATTEMPT(kOuter, aclrtGetVersion(nullptr, &number32, &number32)),
+      US_ATTEMPT(kOuter, aclrtGetVersion(&number32, nullptr, &number32)),
+      US_ATTEMPT(kOuter, aclrtGetVersion(&number32, &number32, nullptr)),
+      US_ATTEMPT(kOuter, aclsysGetVersionStr(nullptr, text.data())),
+      US_ATTEMPT(kOuter, aclsysGetVersionStr(package, nullptr)),
+      US_ATTEMPT(kOuter, aclsysGetVersionNum(nullptr, &number32)),
+      US_ATTEMPT(kOuter, aclsysGetVersionNum(package, nullptr)),
+      US_ATTEMPT(kOuter, aclsysGetCANNVersion(ACL_PKG_NAME_RUNTIME, nullptr)),
+      US_ATTEMPT(kOuter, aclGetCannAttributeList(nullptr, &size)),
+      US_ATTEMPT(kOuter, aclGetCannAttributeList(&attributes, nullptr)),
+      US_ATTEMPT(kOuter, aclGetCannAttribute(ACL_CANN_ATTR_BF16, nullptr)),
+      US_ATTEMPT(kOuter, aclGetDeviceCapability(0, ACL_DEVICE_INFO_AI_CORE_NUM, nullptr)),
+      US_ATTEMPT(kOuter, aclrtSnapShotCallbackRegister(ACL_RT_SNAPSHOT_LOCK_PRE, nullptr, nullptr)),
+      US_ATTEMPT(kOuter, aclrtSnapShotCallbackUnregister(ACL_RT_SNAPSHOT_LOCK_PRE, nullptr)),
+      US_ATTEMPT(kInner, aclrtSnapShotProcessLock(INT32_MIN, nullptr)),
+      US_ATTEMPT(kInner, aclrtSnapShotProcessBackup(INT32_MAX, nullptr)),
+      US_ATTEMPT(kInner, aclrtSnapShotProcessRestore(-1, nullptr)),
+      US_ATTEMPT(kInner, aclrtSnapShotProcessUnlock(0, &size)),
+      US_ATTEMPT(kOuter, aclrtGetDevice(nullptr)),
+      US_ATTEMPT(kOuter, aclrtGetDeviceCount(nullptr)),
+      US_ATTEMPT(kOuter, aclrtGetRunMode(nullptr)),
+      US_ATTEMPT(kInner, aclrtDeviceCanAccessPeer(nullptr, 0, 1)),
+      US_ATTEMPT(kOuter, aclrtDeviceGetBareTgid(nullptr)),
+      US_ATTEMPT(kOuter, aclrtGetDeviceInfo(0, ACL_DEV_ATTR_TOTAL_GLOBAL_MEM_SIZE, nullptr)),
+      US_ATTEMPT(kOuter,
+                 aclrtGetDeviceCapability(0, ACL_FEATURE_SYSTEM_MEMQ_EVENT_CROSS_DEV, nullptr)),
+      US_ATTEMPT(kOuter, aclrtQueryDeviceStatus(0, nullptr)),
+      US_ATTEMPT(kOuter, aclrtGetDeviceUtilizationRate(0, nullptr)),
+      US_ATTEMPT(ACL_SUCCESS, aclrtDeviceGetStreamPriorityRange(nullptr, nullptr)),
+      US_ATTEMPT(kOuter, aclrtDeviceGetUuid(0, nullptr)),
+      US_ATTEMPT(kOuter, aclrtGetLogicDevIdByUserDevId(0, nullptr)),
+      US_ATTEMPT(kOuter, aclrtGetUserDevIdByLogicDevId(0, nullptr)),
+      US_ATTEMPT(kOuter, aclrtGetLogicDevIdByPhyDevId(0, nullptr)),
+      US_ATTEMPT(kOuter, aclrtGetPhyDevIdByLogicDevId(0, nullptr)),
+      US_ATTEMPT(kOuter, aclrtGetUserDevIdByPhyDevId(0, nullptr)),
+      US_ATTEMPT(kOuter, aclrtGetPhyDevIdByUserDevId(0, nullptr)),
+      US_ATTEMPT(kOuter, aclrtDevicePeerAccessStatus(0, 1, nullptr)),
+      US_ATTEMPT(kOuter, aclrtGetPrimaryCtxState(0, nullptr, nullptr)),
+      US_ATTEMPT(kOuter, aclrtGetDevicesTopo(0, 1, nullptr)),
+      US_ATTEMPT(kOuter, aclrtRegDeviceStateCallback(nullptr, on_device_state, nullptr)),
+      US_ATTEMPT(kAnyResult, aclrtRegDeviceStateCallback("unknown", nullptr, nullptr)),
+      US_ATTEMPT(kAnyFailure, aclrtGetDeviceSatMode(nullptr)),
+      US_ATTEMPT(kAnyFailure, aclrtGetDeviceResLimit(0, ACL_RT_DEV_RES_CUBE_CORE, nullptr)),
+      US_ATTEMPT(kAnyFailure, aclrtGetStreamResLimit(nullptr, ACL_RT_DEV_RES_CUBE_CORE, nullptr)),
+      US_ATTEMPT(kAnyFailure, aclrtGetResInCurrentThread(ACL_RT_DEV_RES_CUBE_CORE, nullptr)),
+      US_ATTEMPT(kOuter, aclrtCreateContext(nullptr, 0)),
+      US_ATTEMPT(kOuter, aclrtDestroyContext(nullptr)),
+      US_ATTEMPT(kOuter, aclrtSetCurrentContext(nullptr)),
+      US_ATTEMPT(kOuter, aclrtGetCurrentContext(nullptr)),
+      US_ATTEMPT(kOuter, aclrtCtxGetCurrentDefaultStream(nullptr)),
+      US_ATTEMPT(kOuter, aclrtCtxGetSysParamOpt(ACL_OPT_DETERMINISTIC, nullptr)),
+      US_ATTEMPT(kOuter, aclrtGetSysParamOpt(ACL_OPT_DETERMINISTIC, nullptr)),
+      US_ATTEMPT(kInner, aclrtExceptionInfoCallbackRegister(nullptr)),
+      US_ATTEMPT(kInner, aclrtExceptionInfoCallbackUnregister(nullptr)),
+      US_ATTEMPT(ACL_SUCCESS, aclrtSetExceptionInfoCallback(nullptr)),
+      US_ATTEMPT(kOuter, aclrtGetMemUceInfo(0, nullptr, 1, &size)),
+      US_ATTEMPT(kOuter, aclrtGetMemUceInfo(0, faults, 1, nullptr)),
+      US_ATTEMPT(kOuter, aclrtMemUceRepair(0, nullptr, 1)),
+      US_ATTEMPT(kOuter, aclrtMemUceRepair(0, faults, SIZE_MAX)),
+      US_ATTEMPT(kOuter, aclrtGetErrorVerbose(0, nullptr)),
+      US_ATTEMPT(kOuter, aclrtRepairError(0, nullptr)),
+      US_ATTEMPT(kOuter, aclrtSetOpExecuteTimeOutV2(1, nullptr)),
+      US_ATTEMPT(kOuter, aclrtGetOpTimeOutInterval(nullptr)),
+      US_ATTEMPT(kOuter, aclrtGetOpExecuteTimeout(nullptr)),
+      US_ATTEMPT(kOuter, aclrtGetThreadLastTaskId(nullptr)),
+      US_ATTEMPT(kAnyResult, aclrtSetDeviceTaskAbortCallback(nullptr, on_task_abort, nullptr)),
+      US_ATTEMPT(kOuter, aclrtDeviceGetLimit(ACL_RT_DEV_LIMIT_SIMD_STACK_SIZE, nullptr)),
+      US_ATTEMPT(kOuter, aclrtDeviceGetPCIBusId(0, nullptr, 13)),
+      US_ATTEMPT(kInner, aclrtDeviceGetPCIBusId(0, text.data(), -1)),
+      US_ATTEMPT(kOuter, aclrtDeviceGetByPCIBusId(nullptr, &number32)),
+      US_ATTEMPT(kOuter, aclrtDeviceGetByPCIBusId("0000:01:00.0", nullptr)),
+      US_ATTEMPT(kInner, aclrtDeviceGetByPCIBusId("", &number32)),
+      US_ATTEMPT(kOuter, aclrtDeviceGetHostAtomicCapabilities(nullptr, nullptr, UINT32_MAX, 0)),
+      US_ATTEMPT(kOuter, aclrtDeviceGetP2PAtomicCapabilities(nullptr, nullptr, 0, 0, 1)),
+      US_ATTEMPT(kOuter, aclrtSetTsDevice(enum_value<aclrtTsId>(-1))),
+      US_ATTEMPT(kOuter, aclrtCtxGetFloatOverflowAddr(nullptr)),
+      US_ATTEMPT(kOuter, aclrtGetOverflowStatus(nullptr, 64, nullptr)),
+      US_ATTEMPT(kInner, aclrtGetOverflowStatus(&size, SIZE_MAX, nullptr)),
+      US_ATTEMPT(kInner, aclrtGetOverflowStatus(address(UINT64_MAX - 8), 64, nullptr)),
+      US_ATTEMPT(kInner, aclrtPersistentTaskClean(nullptr)),
+      US_ATTEMPT(kOuter, aclrtActiveStream(nullptr, nullptr)),
+      US_ATTEMPT(kOuter, aclrtSwitchStream(nullptr, ACL_RT_EQUAL, nullptr, ACL_RT_SWITCH_INT32,
+                                           nullptr, nullptr, nullptr)),
   };
   run_all(attempts, bystander);
 
@@ -202,6 +298,50 @@ TEST_F(HostileArguments, NullPointersToRuntimeFunctions) {
   EXPECT_EQ(aclrtGetThreadIdFromExceptionInfo(nullptr), UINT32_MAX);
   EXPECT_EQ(aclrtGetDeviceIdFromExceptionInfo(nullptr), UINT32_MAX);
   EXPECT_EQ(aclrtGetErrorCodeFromExceptionInfo(nullptr), UINT32_MAX);
+}
+
+TEST_F(HostileArguments, NotifiesOfNowhere) {
+  const Bystander bystander;
+  aclrtNotify good = nullptr;
+  ASSERT_EQ(aclrtCreateNotify(&good, 0), ACL_SUCCESS);
+  constexpr aclError kStale = ACL_ERROR_RT_INVALID_HANDLE;
+  char key[65] = {};
+  int32_t id = 0;
+  uint32_t id32 = 0;
+  aclrtServerPid server{};
+  aclrtNotify made = nullptr;
+  aclrtCntNotifyRecordInfo change{};
+  aclrtCntNotifyWaitInfo condition{};
+  for (const uint64_t value : {uint64_t{1}, uint64_t{0xFFFF}, uint64_t{1} << 47, UINT64_MAX,
+                               number(good) + 1, number(good) ^ uint64_t{1} << 63}) {
+    const aclrtNotify bad = address(value);
+    aclrtNotify list[] = {bad};
+    const std::vector<Attempt> attempts = {
+        US_ATTEMPT(kStale, aclrtDestroyNotify(bad)),
+        US_ATTEMPT(kStale, aclrtRecordNotify(bad, nullptr)),
+        US_ATTEMPT(kStale, aclrtWaitAndResetNotify(bad, nullptr, UINT32_MAX)),
+        US_ATTEMPT(kStale, aclrtGetNotifyId(bad, &id32)),
+        US_ATTEMPT(kStale, aclrtNotifyBatchReset(list, 1)),
+        US_ATTEMPT(kStale, aclrtNotifyBatchReset(list, SIZE_MAX)),
+        US_ATTEMPT(kStale, aclrtNotifyGetExportKey(bad, key, SIZE_MAX, 0)),
+        US_ATTEMPT(kStale, aclrtNotifySetImportPid(bad, &id, SIZE_MAX)),
+        US_ATTEMPT(kUnsupported, aclrtNotifySetImportPidInterServer(bad, &server, SIZE_MAX)),
+        US_ATTEMPT(kUnsupported, aclrtCntNotifyCreate(&made, UINT64_MAX)),
+        US_ATTEMPT(kUnsupported, aclrtCntNotifyRecord(bad, nullptr, &change)),
+        US_ATTEMPT(kUnsupported, aclrtCntNotifyWaitWithTimeout(bad, nullptr, &condition)),
+        US_ATTEMPT(kUnsupported, aclrtCntNotifyReset(bad, nullptr)),
+        US_ATTEMPT(kUnsupported, aclrtCntNotifyGetId(bad, &id32)),
+        US_ATTEMPT(kUnsupported, aclrtCntNotifyDestroy(bad)),
+        US_ATTEMPT(kInner, aclrtCreateNotify(&made, UINT64_MAX)),
+        US_ATTEMPT(kInner, aclrtNotifyGetExportKey(good, key, 0, 0)),
+        US_ATTEMPT(kInner, aclrtNotifyImportByKey(&made, "\xFF\x01%s%n", UINT64_MAX)),
+        US_ATTEMPT(kStale, aclrtNotifyImportByKey(&made, "\xFF\x01%s%n", 0)),
+        US_ATTEMPT(kStale, aclrtRecordNotify(good, bad)),
+    };
+    run_all(attempts, bystander);
+  }
+  EXPECT_EQ(made, nullptr);
+  EXPECT_EQ(aclrtDestroyNotify(good), ACL_SUCCESS);
 }
 
 TEST_F(HostileArguments, ImpossibleSizesOfBlocksAndReservations) {
@@ -216,24 +356,24 @@ TEST_F(HostileArguments, ImpossibleSizesOfBlocksAndReservations) {
   void* range = nullptr;
   void* const wished = address(16 * kTiB);
   const std::vector<Attempt> attempts = {
-      US_TRY(kOuter, aclrtMallocPhysical(&handle, 0, &huge, 0)),
-      US_TRY(kInner, aclrtMallocPhysical(&handle, SIZE_MAX, &huge, 0)),
-      US_TRY(kInner, aclrtMallocPhysical(&handle, SIZE_MAX, &host, 0)),
-      US_TRY(kNoMemory, aclrtMallocPhysical(&handle, kMostGranules, &huge, 0)),
-      US_TRY(kNoMemory, aclrtMallocPhysical(&handle, kMostGranules, &normal, 0)),
-      US_TRY(kNoMemory, aclrtMallocPhysical(&handle, kMostGiB, &giant, 0)),
-      US_TRY(kAnyFailure, aclrtMallocPhysical(&handle, kMostGranules, &host, 0)),
-      US_TRY(kOuter, aclrtMallocPhysical(&handle, kGranule, &huge, UINT64_MAX)),
-      US_TRY(kOuter, aclrtReserveMemAddress(&range, 0, 0, nullptr, 0)),
-      US_TRY(kAnyFailure, aclrtReserveMemAddress(&range, SIZE_MAX, 0, nullptr, 0)),
-      US_TRY(kAnyFailure, aclrtReserveMemAddress(&range, kMostGranules, 0, nullptr, 0)),
-      US_TRY(kAnyFailure, aclrtReserveMemAddress(&range, size_t{1} << 63, 0, nullptr, 0)),
-      US_TRY(kInner, aclrtReserveMemAddress(&range, kGranule, SIZE_MAX, nullptr, 0)),
-      US_TRY(kOuter, aclrtReserveMemAddress(&range, kGranule, 0, nullptr, UINT64_MAX)),
-      US_TRY(kInner, aclrtReserveMemAddress(&range, SIZE_MAX, 0, wished, 0)),
-      US_TRY(kInner, aclrtReserveMemAddress(&range, kMostGiB, 0, wished, 0)),
-      US_TRY(kOuter, aclrtReserveMemAddressNoUCMemory(&range, 0, 0, wished, 0)),
-      US_TRY(kUnsupported, aclrtReserveMemAddressNoUCMemory(&range, SIZE_MAX, 0, wished, 0)),
+      US_ATTEMPT(kOuter, aclrtMallocPhysical(&handle, 0, &huge, 0)),
+      US_ATTEMPT(kInner, aclrtMallocPhysical(&handle, SIZE_MAX, &huge, 0)),
+      US_ATTEMPT(kInner, aclrtMallocPhysical(&handle, SIZE_MAX, &host, 0)),
+      US_ATTEMPT(kNoMemory, aclrtMallocPhysical(&handle, kMostGranules, &huge, 0)),
+      US_ATTEMPT(kNoMemory, aclrtMallocPhysical(&handle, kMostGranules, &normal, 0)),
+      US_ATTEMPT(kNoMemory, aclrtMallocPhysical(&handle, kMostGiB, &giant, 0)),
+      US_ATTEMPT(kAnyFailure, aclrtMallocPhysical(&handle, kMostGranules, &host, 0)),
+      US_ATTEMPT(kOuter, aclrtMallocPhysical(&handle, kGranule, &huge, UINT64_MAX)),
+      US_ATTEMPT(kOuter, aclrtReserveMemAddress(&range, 0, 0, nullptr, 0)),
+      US_ATTEMPT(kAnyFailure, aclrtReserveMemAddress(&range, SIZE_MAX, 0, nullptr, 0)),
+      US_ATTEMPT(kAnyFailure, aclrtReserveMemAddress(&range, kMostGranules, 0, nullptr, 0)),
+      US_ATTEMPT(kAnyFailure, aclrtReserveMemAddress(&range, size_t{1} << 63, 0, nullptr, 0)),
+      US_ATTEMPT(kInner, aclrtReserveMemAddress(&range, kGranule, SIZE_MAX, nullptr, 0)),
+      US_ATTEMPT(kOuter, aclrtReserveMemAddress(&range, kGranule, 0, nullptr, UINT64_MAX)),
+      US_ATTEMPT(kInner, aclrtReserveMemAddress(&range, SIZE_MAX, 0, wished, 0)),
+      US_ATTEMPT(kInner, aclrtReserveMemAddress(&range, kMostGiB, 0, wished, 0)),
+      US_ATTEMPT(kOuter, aclrtReserveMemAddressNoUCMemory(&range, 0, 0, wished, 0)),
+      US_ATTEMPT(kUnsupported, aclrtReserveMemAddressNoUCMemory(&range, SIZE_MAX, 0, wished, 0)),
   };
   run_all(attempts, bystander);
   EXPECT_EQ(handle, nullptr);
@@ -254,33 +394,33 @@ TEST_F(HostileArguments, ImpossibleSizesOfMappingsAndCopies) {
   const auto undefined = ACL_RT_MEM_ALLOC_GRANULARITY_UNDEF;
   size_t size = 0;
   const std::vector<Attempt> attempts = {
-      US_TRY(kOuter, aclrtMapMem(reserved, 0, 0, handle, 0)),
-      US_TRY(kInner, aclrtMapMem(reserved, SIZE_MAX, 0, handle, 0)),
-      US_TRY(kInner, aclrtMapMem(reserved, SIZE_MAX / kGranule * kGranule, 0, handle, 0)),
-      US_TRY(kInner, aclrtMapMem(reserved, kGranule, SIZE_MAX, handle, 0)),
-      US_TRY(kInner, aclrtMapMem(reserved, kGranule, kGranule, handle, 0)),
-      US_TRY(kOuter, aclrtMapMem(reserved, kGranule, 0, handle, UINT64_MAX)),
-      US_TRY(kOuter, aclrtMemMapNoAccess(reserved, 0, 0, handle, 0)),
-      US_TRY(kInner, aclrtMemMapNoAccess(reserved, SIZE_MAX, 0, handle, 0)),
-      US_TRY(kInner, aclrtMemMapNoAccess(reserved, kGranule, SIZE_MAX, handle, 0)),
-      US_TRY(kInner, aclrtMemSetAccess(data, 0, grant, 1)),
-      US_TRY(kInner, aclrtMemSetAccess(data, SIZE_MAX, grant, 1)),
-      US_TRY(kInner, aclrtMemSetAccess(data, kGranule, grant, 0)),
-      US_TRY(kInner, aclrtMemSetAccess(data, kGranule, grant, SIZE_MAX)),
-      US_TRY(kUnsupported, aclrtMemGetAllocationGranularity(&property, undefined, &size)),
-      US_TRY(kOuter, aclrtMemMapSelectedLink(reserved, 0, data, 0)),
-      US_TRY(kUnsupported, aclrtMemMapSelectedLink(reserved, SIZE_MAX, data, 0)),
-      US_TRY(kOuter, aclrtMemMapSelectedLink(reserved, kGranule, data, UINT32_MAX)),
-      US_TRY(ACL_SUCCESS, aclrtMemcpy(data, 0, host.data(), 0, ACL_MEMCPY_DEFAULT)),
-      US_TRY(kInner, aclrtMemcpy(data, 0, host.data(), 1, ACL_MEMCPY_DEFAULT)),
-      US_TRY(kInner, aclrtMemcpy(data, 0, host.data(), SIZE_MAX, ACL_MEMCPY_DEFAULT)),
-      US_TRY(kInner, aclrtMemcpy(data, SIZE_MAX, host.data(), SIZE_MAX, ACL_MEMCPY_DEFAULT)),
-      US_TRY(kInner, aclrtMemcpy(host.data(), SIZE_MAX, data, SIZE_MAX, ACL_MEMCPY_DEFAULT)),
-      US_TRY(kInner, aclrtMemcpy(inside, SIZE_MAX, data, SIZE_MAX, ACL_MEMCPY_DEFAULT)),
-      US_TRY(ACL_SUCCESS, aclrtMemset(data, 0, 1, 0)),
-      US_TRY(kInner, aclrtMemset(data, 0, 1, SIZE_MAX)),
-      US_TRY(kInner, aclrtMemset(data, SIZE_MAX, 1, SIZE_MAX)),
-      US_TRY(kInner, aclrtMemset(inside, SIZE_MAX, 1, SIZE_MAX - kPage)),
+      US_ATTEMPT(kOuter, aclrtMapMem(reserved, 0, 0, handle, 0)),
+      US_ATTEMPT(kInner, aclrtMapMem(reserved, SIZE_MAX, 0, handle, 0)),
+      US_ATTEMPT(kInner, aclrtMapMem(reserved, SIZE_MAX / kGranule * kGranule, 0, handle, 0)),
+      US_ATTEMPT(kInner, aclrtMapMem(reserved, kGranule, SIZE_MAX, handle, 0)),
+      US_ATTEMPT(kInner, aclrtMapMem(reserved, kGranule, kGranule, handle, 0)),
+      US_ATTEMPT(kOuter, aclrtMapMem(reserved, kGranule, 0, handle, UINT64_MAX)),
+      US_ATTEMPT(kOuter, aclrtMemMapNoAccess(reserved, 0, 0, handle, 0)),
+      US_ATTEMPT(kInner, aclrtMemMapNoAccess(reserved, SIZE_MAX, 0, handle, 0)),
+      US_ATTEMPT(kInner, aclrtMemMapNoAccess(reserved, kGranule, SIZE_MAX, handle, 0)),
+      US_ATTEMPT(kInner, aclrtMemSetAccess(data, 0, grant, 1)),
+      US_ATTEMPT(kInner, aclrtMemSetAccess(data, SIZE_MAX, grant, 1)),
+      US_ATTEMPT(kInner, aclrtMemSetAccess(data, kGranule, grant, 0)),
+      US_ATTEMPT(kInner, aclrtMemSetAccess(data, kGranule, grant, SIZE_MAX)),
+      US_ATTEMPT(kUnsupported, aclrtMemGetAllocationGranularity(&property, undefined, &size)),
+      US_ATTEMPT(kOuter, aclrtMemMapSelectedLink(reserved, 0, data, 0)),
+      US_ATTEMPT(kUnsupported, aclrtMemMapSelectedLink(reserved, SIZE_MAX, data, 0)),
+      US_ATTEMPT(kOuter, aclrtMemMapSelectedLink(reserved, kGranule, data, UINT32_MAX)),
+      US_ATTEMPT(ACL_SUCCESS, aclrtMemcpy(data, 0, host.data(), 0, ACL_MEMCPY_DEFAULT)),
+      US_ATTEMPT(kInner, aclrtMemcpy(data, 0, host.data(), 1, ACL_MEMCPY_DEFAULT)),
+      US_ATTEMPT(kInner, aclrtMemcpy(data, 0, host.data(), SIZE_MAX, ACL_MEMCPY_DEFAULT)),
+      US_ATTEMPT(kInner, aclrtMemcpy(data, SIZE_MAX, host.data(), SIZE_MAX, ACL_MEMCPY_DEFAULT)),
+      US_ATTEMPT(kInner, aclrtMemcpy(host.data(), SIZE_MAX, data, SIZE_MAX, ACL_MEMCPY_DEFAULT)),
+      US_ATTEMPT(kInner, aclrtMemcpy(inside, SIZE_MAX, data, SIZE_MAX, ACL_MEMCPY_DEFAULT)),
+      US_ATTEMPT(ACL_SUCCESS, aclrtMemset(data, 0, 1, 0)),
+      US_ATTEMPT(kInner, aclrtMemset(data, 0, 1, SIZE_MAX)),
+      US_ATTEMPT(kInner, aclrtMemset(data, SIZE_MAX, 1, SIZE_MAX)),
+      US_ATTEMPT(kInner, aclrtMemset(inside, SIZE_MAX, 1, SIZE_MAX - kPage)),
   };
   run_all(attempts, bystander);
   EXPECT_TRUE(host == pattern(kPage, 1));
@@ -308,24 +448,25 @@ TEST_F(HostileArguments, ImpossibleDeviceIds) {
     int64_t long_value = 0;
     aclrtDeviceStatus status = ACL_RT_DEVICE_STATUS_END;
     const std::vector<Attempt> attempts = {
-        US_TRY(kNoDevice, aclrtSetDevice(id)),
-        US_TRY(kNoDevice, aclrtResetDevice(id)),
-        US_TRY(kNoDevice, aclrtResetDeviceForce(id)),
-        US_TRY(kNoDevice, aclrtCreateContext(&context, id)),
-        US_TRY(kNoDevice, aclrtMallocPhysical(&handle, kGranule, &property, 0)),
-        US_TRY(kNoDevice, aclrtMemGetAllocationGranularity(&property, minimum, &size)),
-        US_TRY(kInner, aclrtMemSetAccess(data, kGranule, &grant, 1)),
-        US_TRY(kInner, aclrtMemGetAccess(data, &location, &flag)),
-        US_TRY(kInner, aclrtGetDeviceInfo(unsigned_id, ACL_DEV_ATTR_L2_CACHE_SIZE, &long_value)),
-        US_TRY(kNoDevice, aclrtQueryDeviceStatus(id, &status)),
-        US_TRY(kNoDevice, aclrtGetPrimaryCtxState(id, nullptr, &value)),
-        US_TRY(kNoDevice, aclrtGetLogicDevIdByUserDevId(id, &value)),
-        US_TRY(kAnyFailure, aclrtDeviceEnablePeerAccess(id, 0)),
-        US_TRY(kAnyFailure, aclrtDeviceDisablePeerAccess(id)),
-        US_TRY(kAnyResult, aclrtDeviceCanAccessPeer(&value, id, 0)),
-        US_TRY(kAnyResult, aclrtDevicePeerAccessStatus(id, 0, &value)),
-        US_TRY(kAnyResult, aclrtGetDevicesTopo(unsigned_id, 0, &links)),
-        US_TRY(kAnyResult, aclrtDeviceTaskAbort(id, 1)),
+        US_ATTEMPT(kNoDevice, aclrtSetDevice(id)),
+        US_ATTEMPT(kNoDevice, aclrtResetDevice(id)),
+        US_ATTEMPT(kNoDevice, aclrtResetDeviceForce(id)),
+        US_ATTEMPT(kNoDevice, aclrtCreateContext(&context, id)),
+        US_ATTEMPT(kNoDevice, aclrtMallocPhysical(&handle, kGranule, &property, 0)),
+        US_ATTEMPT(kNoDevice, aclrtMemGetAllocationGranularity(&property, minimum, &size)),
+        US_ATTEMPT(kInner, aclrtMemSetAccess(data, kGranule, &grant, 1)),
+        US_ATTEMPT(kInner, aclrtMemGetAccess(data, &location, &flag)),
+        US_ATTEMPT(kInner,
+                   aclrtGetDeviceInfo(unsigned_id, ACL_DEV_ATTR_L2_CACHE_SIZE, &long_value)),
+        US_ATTEMPT(kNoDevice, aclrtQueryDeviceStatus(id, &status)),
+        US_ATTEMPT(kNoDevice, aclrtGetPrimaryCtxState(id, nullptr, &value)),
+        US_ATTEMPT(kNoDevice, aclrtGetLogicDevIdByUserDevId(id, &value)),
+        US_ATTEMPT(kAnyFailure, aclrtDeviceEnablePeerAccess(id, 0)),
+        US_ATTEMPT(kAnyFailure, aclrtDeviceDisablePeerAccess(id)),
+        US_ATTEMPT(kAnyResult, aclrtDeviceCanAccessPeer(&value, id, 0)),
+        US_ATTEMPT(kAnyResult, aclrtDevicePeerAccessStatus(id, 0, &value)),
+        US_ATTEMPT(kAnyResult, aclrtGetDevicesTopo(unsigned_id, 0, &links)),
+        US_ATTEMPT(kAnyResult, aclrtDeviceTaskAbort(id, 1)),
     };
     run_all(attempts, bystander);
     EXPECT_EQ(handle, nullptr);

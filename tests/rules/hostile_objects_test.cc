@@ -9,7 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "acl/acl_rt_allocator.h"
 #include "rules/live_mapping.h"
+#include "rules/pool_objects.h"
+#include "rules/stream_objects.h"
 #include "support/rule_test.h"
 
 namespace understudy_test {
@@ -285,6 +288,71 @@ TEST_F(HostileObjects, ContextsAndStreamsThatAreNone) {
     EXPECT_EQ(still, current);
     bystander.expect_unchanged();
   }
+}
+
+TEST_F(HostileObjects, PoolsAndTheirMemoryThatAreNone) {
+  const pool::TestPool live;
+  const TestStream stream;
+  void* const data = live.allocate(2 * kGranule, stream.get());
+  pool::TestPool destroyed;
+  void* const stale = destroyed.allocate(kGranule, stream.get());
+  const aclrtMemPool stale_pool = destroyed.get();
+  destroyed.destroy();
+  const Bystander bystander;
+
+  std::vector<Value> values = {{"a destroyed pool", stale_pool},
+                               {"memory of a destroyed pool", stale},
+                               {"inside an allocation", at(data, kGranule)},
+                               {"behind an allocation", at(data, 2 * kGranule)},
+                               {"a mapped address", bystander.mapping().data()},
+                               {"the stream", stream.get()}};
+  append(values, invented_numbers());
+  append(values, ordinary_addresses());
+  append(values, near_misses(live.get(), "the pool"));
+  append(values, near_misses(stale_pool, "a destroyed pool"));
+  append(values, near_misses(data, "the allocation"));
+  drop_live(values, {live.get(), data});
+  for (const Value& hostile : values) {
+    SCOPED_TRACE(hostile.name);
+    void* out = address(77);
+    uint64_t figure = 77;
+    const auto attribute = ACL_RT_MEM_POOL_ATTR_USED_MEM_CURRENT;
+    EXPECT_EQ(aclrtMemPoolDestroy(hostile.value), ACL_ERROR_RT_PARAM_INVALID);
+    EXPECT_EQ(aclrtMemPoolGetAttr(hostile.value, attribute, &figure), ACL_ERROR_RT_PARAM_INVALID);
+    EXPECT_EQ(aclrtMemPoolTrimTo(hostile.value, 0), ACL_ERROR_RT_INTERNAL_ERROR);
+    EXPECT_EQ(aclrtMemPoolMallocAsync(&out, 1, hostile.value, stream.get()),
+              ACL_ERROR_RT_INTERNAL_ERROR);
+    EXPECT_EQ(aclrtMemPoolFreeAsync(hostile.value, stream.get()), ACL_ERROR_RT_PARAM_INVALID);
+    EXPECT_EQ(out, address(77));
+    EXPECT_EQ(figure, 77u);
+    EXPECT_EQ(live.used(), 2 * kGranule);
+    bystander.expect_unchanged();
+  }
+}
+
+TEST_F(HostileObjects, AllocatorDescriptorsThatAreNone) {
+  const TestStream stream;
+  const aclrtAllocatorDesc live = aclrtAllocatorCreateDesc();
+  const aclrtAllocatorDesc destroyed = aclrtAllocatorCreateDesc();
+  ASSERT_SUCCESS(aclrtAllocatorDestroyDesc(destroyed));
+  const Bystander bystander;
+  std::vector<Value> values = {{"a destroyed descriptor", destroyed},
+                               {"a mapped address", bystander.mapping().data()},
+                               {"the stream", stream.get()}};
+  append(values, invented_numbers());
+  append(values, ordinary_addresses());
+  append(values, near_misses(live, "the descriptor"));
+  append(values, near_misses(destroyed, "a destroyed descriptor"));
+  drop_live(values, {live});
+  for (const Value& hostile : values) {
+    SCOPED_TRACE(hostile.name);
+    int object = 0;
+    EXPECT_EQ(aclrtAllocatorDestroyDesc(hostile.value), ACL_ERROR_INVALID_PARAM);
+    EXPECT_EQ(aclrtAllocatorSetObjToDesc(hostile.value, &object), ACL_ERROR_INVALID_PARAM);
+    EXPECT_EQ(aclrtAllocatorRegister(stream.get(), hostile.value), ACL_ERROR_INVALID_PARAM);
+    bystander.expect_unchanged();
+  }
+  EXPECT_SUCCESS(aclrtAllocatorDestroyDesc(live));
 }
 
 }  // namespace

@@ -81,39 +81,79 @@ TEST_P(MapPlacement, MAP_15_NOACC_01_TwoDevicesInOneReservationAreRefused) {
   Mapping elsewhere(of_its_own.start(), there, GetParam().call);
 }
 
-TEST_P(MapPlacement, MAP_16_NOACC_01_EmptiedReservationAcceptsAnotherDevice) {
-  Reservation range(2 * kGranule);
-  Block first;
-  Block second;
-  Block there(kGranule, block_property(ACL_HBM_MEM_HUGE, ACL_MEM_LOCATION_TYPE_DEVICE, 1));
-  Mapping first_mapping(range.start(), first, GetParam().call);
-  Mapping second_mapping(range.at(kGranule), second, GetParam().call);
-
-  first_mapping.unmap();
-  EXPECT_TRUE(is_refused(ACL_ERROR_RT_PARAM_INVALID, range.start(), kGranule, there.handle()));
-  second_mapping.unmap();
-
-  Mapping other_device(range.start(), there, GetParam().call);
-  EXPECT_TRUE(is_refused(ACL_ERROR_RT_PARAM_INVALID, range.at(kGranule), kGranule, first.handle()));
+aclrtPhysicalMemProp on_device_1() {
+  return block_property(ACL_HBM_MEM_HUGE, ACL_MEM_LOCATION_TYPE_DEVICE, 1);
 }
 
-TEST(MapDeviceBinding, MAP_16_NOACC_01_ForLifeTheFirstDeviceStaysTheOnlyOne) {
-  US_FRESH_PROCESS({"UNDERSTUDY_DEVICE_BINDING", "for_life"});
+TEST(MapDeviceBinding, MAP_16_NOACC_01_EmptiedReservationAcceptsAnotherDeviceWhereTheSwitchSaysSo) {
+  US_FRESH_PROCESS({"UNDERSTUDY_DEVICE_BINDING", "while_mapped"});
+  DeviceScope device;
+  for (const MapCall& map : kMapCalls) {
+    SCOPED_TRACE(map.name);
+    Reservation range(2 * kGranule);
+    Block first;
+    Block second;
+    Block there(kGranule, on_device_1());
+    Mapping first_mapping(range.start(), first, map.call);
+    Mapping second_mapping(range.at(kGranule), second, map.call);
+
+    first_mapping.unmap();
+    EXPECT_TRUE(
+        map_is_refused(map, ACL_ERROR_RT_PARAM_INVALID, range.start(), kGranule, there.handle()));
+    second_mapping.unmap();
+
+    Mapping other_device(range.start(), there, map.call);
+    EXPECT_TRUE(map_is_refused(map, ACL_ERROR_RT_PARAM_INVALID, range.at(kGranule), kGranule,
+                               first.handle()));
+  }
+}
+
+// By default, and where the switch says so.
+void expect_bound_for_life() {
   DeviceScope device;
   for (const MapCall& map : kMapCalls) {
     SCOPED_TRACE(map.name);
     Block here;
-    Block there(kGranule, block_property(ACL_HBM_MEM_HUGE, ACL_MEM_LOCATION_TYPE_DEVICE, 1));
+    Block there(kGranule, on_device_1());
+    Block on_host(kGranule, host_property());
     {
       Reservation range(kGranule);
+      // What is refused binds nothing.
+      EXPECT_TRUE(map_is_refused(map, ACL_ERROR_RT_PARAM_INVALID, range.start(), 2 * kGranule,
+                                 there.handle()));
       Mapping(range.start(), here, map.call).unmap();
-      EXPECT_TRUE(
-          map_is_refused(map, ACL_ERROR_RT_PARAM_INVALID, range.start(), kGranule, there.handle()));
+      for (const Block* other : {&there, &on_host}) {
+        EXPECT_TRUE(map_is_refused(map, ACL_ERROR_RT_PARAM_INVALID, range.start(), kGranule,
+                                   other->handle()));
+        EXPECT_FALSE(is_mapped(range.start()));
+      }
       Mapping again(range.start(), here, map.call);
     }
     Reservation fresh(kGranule);
     Mapping other_device(fresh.start(), there, map.call);
   }
+}
+
+TEST(MapDeviceBinding, MAP_16_NOACC_01_ForLifeTheFirstDeviceStaysTheOnlyOne) {
+  US_FRESH_PROCESS({"UNDERSTUDY_DEVICE_BINDING", "for_life"});
+  expect_bound_for_life();
+}
+
+TEST(MapDeviceBinding, MAP_16_NOACC_01_ReservationsAreBoundForLifeByDefault_C17) {
+  US_FRESH_PROCESS();
+  expect_bound_for_life();
+}
+
+TEST_P(MapPlacement, MAP_16_NOACC_01_TheSentenceNamesTheDevices_C17) {
+  Reservation range(kGranule);
+  Block here;
+  Block there(kGranule, on_device_1());
+  Mapping(range.start(), here, GetParam().call).unmap();
+  EXPECT_EQ(GetParam().call(range.start(), kGranule, 0, there.handle(), 0),
+            ACL_ERROR_RT_PARAM_INVALID);
+  const std::string text = recent_error();
+  EXPECT_NE(text.find("device 0 until it is released"), std::string::npos) << text;
+  EXPECT_NE(text.find("device 1"), std::string::npos) << text;
 }
 
 TEST_P(MapPlacement, MAP_18_NOACC_01_HostAndDeviceBlocksDoNotShareAReservation) {
@@ -122,13 +162,14 @@ TEST_P(MapPlacement, MAP_18_NOACC_01_HostAndDeviceBlocksDoNotShareAReservation) 
     SCOPED_TRACE(location);
     Block on_device;
     Block on_host(kGranule, host_property(ACL_HBM_MEM_HUGE, location));
-    Reservation range(2 * kGranule);
     {
+      Reservation range(2 * kGranule);
       Mapping mapping(range.start(), on_device, GetParam().call);
       EXPECT_TRUE(
           is_refused(ACL_ERROR_RT_PARAM_INVALID, range.at(kGranule), kGranule, on_host.handle()));
       EXPECT_FALSE(is_mapped(range.at(kGranule)));
     }
+    Reservation range(2 * kGranule);
     Mapping mapping(range.start(), on_host, GetParam().call);
     EXPECT_TRUE(
         is_refused(ACL_ERROR_RT_PARAM_INVALID, range.at(kGranule), kGranule, on_device.handle()));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // aclrtMallocPhysical: what depends on the product and on the switches of the profile.
-// Covers: PHYS-15, PHYS-17, PHYS-22, PHYS-23, PHYS-24, PHYS-26, PHYS-32.
+// Covers: PHYS-15, PHYS-17, PHYS-20, PHYS-21, PHYS-22, PHYS-23, PHYS-24, PHYS-26, PHYS-29, PHYS-32.
+#include <array>
 #include <ostream>
 
 #include "rules/vmm_objects.h"
@@ -54,6 +55,85 @@ TEST_P(MallocPhysicalGiantPages, PHYS_24_P2pAttributeIsNotSupported) {
   US_FRESH_PROCESS({"UNDERSTUDY_PRODUCT", GetParam().product});
   const DeviceBinding binding;
   expect_giant_block(false, ACL_MEM_P2P_HUGE1G);
+}
+
+TEST(MallocPhysicalHostGiantPages, PHYS_21_HostPagesOf1GibOnlyWhereTheFeatureIsOn) {
+  US_FRESH_PROCESS({"UNDERSTUDY_PRODUCT", "a3"}, {"UNDERSTUDY_FEATURES", "+host_p2p_huge1g"});
+  const DeviceBinding binding;
+  for (const aclrtMemLocationType location : kHostLocations) {
+    SCOPED_TRACE(location);
+    const aclrtPhysicalMemProp property = block_property(ACL_MEM_P2P_HUGE1G, location);
+    for (const aclrtMemAttr other : {ACL_MEM_HUGE1G, ACL_HBM_MEM_HUGE1G}) {
+      expect_block_refused(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, kGiantPage,
+                           block_property(other, location));
+    }
+    expect_block_refused(ACL_ERROR_RT_PARAM_INVALID, kHugePage, property);
+    aclrtPhysicalMemProp asked = property;
+    size_t granularity = 0;
+    EXPECT_SUCCESS(aclrtMemGetAllocationGranularity(&asked, ACL_RT_MEM_ALLOC_GRANULARITY_MINIMUM,
+                                                    &granularity));
+    EXPECT_EQ(granularity, kGiantPage);
+
+    // Without access, so that the host need not find 1 GiB for the test.
+    const Block block(kGiantPage, property);
+    const Range range(kGiantPage);
+    EXPECT_SUCCESS(aclrtMemMapNoAccess(range.start(), kGiantPage, 0, block.handle(), 0));
+    aclrtPtrAttributes attributes{};
+    EXPECT_SUCCESS(aclrtPointerGetAttributes(range.start(), &attributes));
+    EXPECT_EQ(attributes.location.type, location);
+    EXPECT_EQ(attributes.pageSize, kGiantPage);
+    EXPECT_SUCCESS(aclrtUnmapMem(range.start()));
+    aclrtPhysicalMemProp read_back{};
+    EXPECT_SUCCESS(aclrtMemGetAllocationPropertiesFromHandle(block.handle(), &read_back));
+    EXPECT_EQ(read_back.memAttr, ACL_MEM_P2P_HUGE1G);
+    EXPECT_EQ(read_back.location.type, location);
+  }
+  // The device has the attribute only with a feature of its own (PHYS-24).
+  expect_giant_block(false, ACL_MEM_P2P_HUGE1G);
+}
+
+// ---- What HOST_NUMA blocks with a P2P attribute can have together on A3 ----
+
+constexpr std::array kPeerAttributes = {ACL_MEM_P2P_NORMAL, ACL_MEM_P2P_HUGE, ACL_DDR_MEM_P2P_HUGE,
+                                        ACL_DDR_MEM_P2P_NORMAL};
+
+TEST(MallocPhysicalHostPeerMemory, PHYS_29_TheServerLimitsPeerBlocksOnNumaNodes) {
+  US_FRESH_PROCESS({"UNDERSTUDY_PRODUCT", "a3"}, {"UNDERSTUDY_HOST_P2P_MEMORY", "8M"});
+  const DeviceBinding binding;
+  const auto peer = [](aclrtMemAttr attribute) {
+    return block_property(attribute, ACL_MEM_LOCATION_TYPE_HOST_NUMA, 0);
+  };
+  for (const aclrtMemAttr attribute : kPeerAttributes) {
+    SCOPED_TRACE(attribute);
+    expect_block_refused(ACL_ERROR_RT_MEMORY_ALLOCATION, 10 * kMiB, peer(attribute));
+    const Block first(6 * kMiB, peer(attribute));
+    expect_block_refused(ACL_ERROR_RT_MEMORY_ALLOCATION, 4 * kMiB, peer(ACL_MEM_P2P_HUGE));
+    const Block second(2 * kMiB, peer(attribute));  // a smaller request still succeeds
+    expect_block_refused(ACL_ERROR_RT_MEMORY_ALLOCATION, 2 * kMiB, peer(ACL_MEM_P2P_NORMAL));
+    // Other memory of the host and of devices is not meant.
+    const Block plain(10 * kMiB, block_property(ACL_MEM_HUGE, ACL_MEM_LOCATION_TYPE_HOST_NUMA, 0));
+    const Block on_host(10 * kMiB, block_property(attribute, ACL_MEM_LOCATION_TYPE_HOST, 0));
+    const Block on_device(10 * kMiB, block_property(ACL_MEM_P2P_HUGE));
+  }
+  // Freed, unmapped or shared and freed: all of it comes back.
+  {
+    const MappedBlock mapped(8 * kMiB, peer(ACL_MEM_P2P_HUGE));
+    uint64_t token = 0;
+    EXPECT_SUCCESS(aclrtMemExportToShareableHandle(mapped.block.handle(), ACL_MEM_HANDLE_TYPE_NONE,
+                                                   0, &token));
+  }
+  const Block again(8 * kMiB, peer(ACL_MEM_P2P_HUGE));
+  aclrtDrvMemHandle handle = nullptr;
+  const aclrtPhysicalMemProp one_more = peer(ACL_MEM_P2P_HUGE);
+  EXPECT_EQ(aclrtMallocPhysical(&handle, 2 * kMiB, &one_more, 0), ACL_ERROR_RT_MEMORY_ALLOCATION);
+  EXPECT_NE(recent_error().find("host_p2p_memory"), std::string::npos);
+}
+
+TEST(MallocPhysicalHostPeerMemory, PHYS_20_OtherProductsAndNoLimitHaveAllThatTheHostHas) {
+  US_FRESH_PROCESS({"UNDERSTUDY_PRODUCT", "a2"}, {"UNDERSTUDY_HOST_P2P_MEMORY", "8M"});
+  const DeviceBinding binding;
+  const Block block(16 * kMiB,
+                    block_property(ACL_MEM_P2P_HUGE, ACL_MEM_LOCATION_TYPE_HOST_NUMA, 0));
 }
 
 TEST(MallocPhysicalInterconnectForm, PHYS_24_P2pAttributeGivesGiantPages) {

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // aclrtReserveMemAddressNoUCMemory: an A3 call that reserves exactly where the caller says.
-// Covers: RESVN-01, RESVN-02, RESVN-03, RESVN-04, RESVN-05, RESVN-06, RESVN-07, RESVN-08.
+// Covers: MAP-15, MAP-16, MAP-18, RESV-19, RESV-20, RESVN-01, RESVN-02, RESVN-03, RESVN-04,
+// RESVN-05, RESVN-06, RESVN-07, RESVN-08.
 #include <sys/mman.h>
+
+#include <algorithm>
 
 #include "rules/vmm_objects.h"
 
@@ -238,8 +241,6 @@ TEST(ReserveNoUcMemory, RESVN_08_RangeObeysTheMapRules) {
   const Block huge;
   const Block second_huge;
   const Block giant(kGiantPage, block_property(ACL_HBM_MEM_HUGE1G));
-  const Block elsewhere(kHugePage,
-                        block_property(ACL_HBM_MEM_HUGE, ACL_MEM_LOCATION_TYPE_DEVICE, 1));
   const auto expect_map_refused = [](void* place, const Block& block) {
     EXPECT_FAILS(ACL_ERROR_RT_PARAM_INVALID,
                  aclrtMapMem(place, block.size(), 0, block.handle(), 0));
@@ -256,8 +257,90 @@ TEST(ReserveNoUcMemory, RESVN_08_RangeObeysTheMapRules) {
   expect_map_refused(range.byte(2 * kHugePage + 4 * kKiB), huge);
   expect_map_refused(range.byte(4 * kGiB + kHugePage), giant);
   expect_map_refused(range.byte(8 * kGiB), huge);
-  expect_map_refused(range.byte(3 * kGiB), elsewhere);
   EXPECT_TRUE(copy_out(range.start(), bytes.size()) == bytes);
+}
+
+aclrtPhysicalMemProp at_location(aclrtMemLocationType type, uint32_t id) {
+  return block_property(ACL_HBM_MEM_HUGE, type, id);
+}
+
+// Each granule of the row belongs to another device, or to the host.
+class MixedRow {
+ public:
+  explicit MixedRow(const NoUcRange& range)
+      : mappings_{{range.byte(0), blocks_[0]},
+                  {range.byte(kHugePage), blocks_[1]},
+                  {range.byte(2 * kHugePage), blocks_[2]},
+                  {range.byte(3 * kHugePage), blocks_[3]}} {}
+  static constexpr size_t kSize = 4 * kHugePage;
+
+ private:
+  Block blocks_[4] = {Block(), Block(kHugePage, at_location(ACL_MEM_LOCATION_TYPE_DEVICE, 1)),
+                      Block(kHugePage, at_location(ACL_MEM_LOCATION_TYPE_HOST, 0)),
+                      Block(kHugePage, at_location(ACL_MEM_LOCATION_TYPE_HOST_NUMA, 0))};
+  Mapping mappings_[4];
+};
+
+TEST(ReserveNoUcMemory, MAP_15_MAP_18_RESVN_08_BlocksOfAllPlacesLieSideBySide_C16) {
+  US_FRESH_PROCESS({"UNDERSTUDY_PRODUCT", "a3"});
+  const DeviceBinding binding;
+  const uint64_t start = find_free_no_uc_start(kGiB);
+  US_SKIP_UNLESS_FOUND(start);
+  const NoUcRange range(start, kGiB);
+  const MixedRow row(range);
+  // One copy spans them all (MAP-13).
+  const std::vector<uint8_t> bytes = pattern(MixedRow::kSize, 16);
+  copy_in(range.start(), bytes);
+  EXPECT_TRUE(copy_out(range.start(), bytes.size()) == bytes);
+  for (size_t granule = 0; granule < 4; ++granule) {
+    SCOPED_TRACE(granule);
+    aclrtPtrAttributes attributes{};
+    EXPECT_SUCCESS(aclrtPointerGetAttributes(range.byte(granule * kHugePage), &attributes));
+    const aclrtMemLocationType types[] = {ACL_MEM_LOCATION_TYPE_DEVICE,
+                                          ACL_MEM_LOCATION_TYPE_DEVICE, ACL_MEM_LOCATION_TYPE_HOST,
+                                          ACL_MEM_LOCATION_TYPE_HOST_NUMA};
+    EXPECT_EQ(attributes.location.type, types[granule]);
+    EXPECT_EQ(attributes.location.id, granule == 1 ? 1u : 0u);
+  }
+}
+
+TEST(ReserveNoUcMemory, MAP_16_NoDeviceEverOwnsTheRange_C16) {
+  US_FRESH_PROCESS({"UNDERSTUDY_PRODUCT", "a3"});
+  const DeviceBinding binding;
+  const uint64_t start = find_free_no_uc_start(kGiB);
+  US_SKIP_UNLESS_FOUND(start);
+  const NoUcRange range(start, kGiB);
+  const Block here;
+  const Block there(kHugePage, at_location(ACL_MEM_LOCATION_TYPE_DEVICE, 1));
+  { const Mapping first(range.start(), here); }
+  { const Mapping second(range.start(), there); }
+  const Mapping third(range.start(), here);
+}
+
+// A range of several devices is between devices for a synchronous copy (RESV-20).
+TEST(ReserveNoUcMemory, RESV_19_RESV_20_CopiesOfMixedRangesKnowTheirDevices_C16) {
+  US_FRESH_PROCESS({"UNDERSTUDY_PRODUCT", "a3"});
+  const DeviceBinding binding;
+  const uint64_t start = find_free_no_uc_start(2 * kGiB);
+  US_SKIP_UNLESS_FOUND(start);
+  const NoUcRange range(start, 2 * kGiB);
+  const MixedRow row(range);
+  const Block other;
+  const Mapping target(range.byte(kGiB), other);
+  const std::vector<uint8_t> bytes = pattern(2 * kHugePage, 19);
+  copy_in(range.start(), bytes);
+
+  // Half of the source is on device 1.
+  EXPECT_FAILS(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+               aclrtMemcpy(target.start(), kHugePage, range.byte(kHugePage / 2), kHugePage,
+                           ACL_MEMCPY_DEVICE_TO_DEVICE));
+  EXPECT_SUCCESS(aclrtMemcpy(target.start(), kHugePage, range.start(), kHugePage,
+                             ACL_MEMCPY_DEVICE_TO_DEVICE));
+  EXPECT_SUCCESS(aclrtMemcpyAsync(target.start(), kHugePage, range.byte(kHugePage / 2), kHugePage,
+                                  ACL_MEMCPY_DEVICE_TO_DEVICE, nullptr));
+  EXPECT_SUCCESS(aclrtSynchronizeStream(nullptr));
+  EXPECT_TRUE(std::equal(bytes.begin() + kHugePage / 2, bytes.begin() + 3 * kHugePage / 2,
+                         copy_out(target.start(), kHugePage).begin()));
 }
 
 }  // namespace
