@@ -35,6 +35,9 @@ TEST(Configuration, FileTakesEveryKey) {
       "devices = 8\n"
       "memory = \"64G\"\n"
       "normal_memory = \"1/16\"\n"
+      "idle_usage = \"3G\"\n"
+      "slice = \"vir10_3c_32g\"\n"
+      "driver = \"25.5.0\"\n"
       "size_alignment = \"round_up\"\n"
       "attr_set = \"full\"\n"
       "reserve_flag = \"ignore\"\n"
@@ -46,6 +49,7 @@ TEST(Configuration, FileTakesEveryKey) {
       "backing = \"auto\"\n"
       "commit = \"lazy\"\n"
       "host_budget = \"auto\"\n"
+      "host_p2p_memory = \"8G\"\n"
       "poison = \"off\"\n");
   US_FRESH_PROCESS({"UNDERSTUDY_CONFIG", file.path()});
   EXPECT_SUCCESS(aclInit(nullptr));

@@ -2,7 +2,7 @@
 //
 // Contexts: which one a thread has, creating, destroying and switching them, their parameters.
 // Covers: CTX-01, CTX-02, CTX-03, CTX-04, CTX-05, CTX-06, CTX-07, CTX-08, CTX-09, CTX-10, CTX-11,
-// CTX-12.
+// CTX-12, CTX-13.
 #include <vector>
 
 #include "rules/runtime_support.h"
@@ -295,6 +295,25 @@ TEST_F(Context, CTX_12_OptionsAreRememberedPerContext) {
   EXPECT_SUCCESS(aclrtCtxGetSysParamOpt(ACL_OPT_DETERMINISTIC, &value));
   EXPECT_EQ(value, 1);
   EXPECT_SUCCESS(aclrtDestroyContext(other));
+}
+
+TEST_F(Context, CTX_13_EveryValueIsStored) {
+  US_FRESH_PROCESS();
+  ASSERT_SUCCESS(aclrtSetDevice(0));
+  for (const aclSysParamOpt option : kEveryOption) {
+    for (const int64_t given :
+         {int64_t{0}, int64_t{1}, int64_t{2}, int64_t{3}, int64_t{4}, int64_t{-1},
+          std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::min()}) {
+      SCOPED_TRACE(testing::Message() << "option " << option << ", value " << given);
+      int64_t seen = 77;
+      EXPECT_SUCCESS(aclrtCtxSetSysParamOpt(option, given));
+      EXPECT_SUCCESS(aclrtCtxGetSysParamOpt(option, &seen));
+      EXPECT_EQ(seen, given);
+      EXPECT_SUCCESS(aclrtSetSysParamOpt(option, given));
+      EXPECT_SUCCESS(aclrtGetSysParamOpt(option, &seen));
+      EXPECT_EQ(seen, given);
+    }
+  }
 }
 
 TEST_F(Context, CTX_12_OptionsOfTheProcessAreRemembered) {

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Questions about a device: figures, features, status, load, unique id, numbering, links.
-// Covers: DEV-24, DEV-25, DEV-26, DEV-27, DEV-28, DEV-29, DEV-30, DEV-31, DEV-32, DEV-33, DEV-34.
+// Covers: DEV-24, DEV-25, DEV-26, DEV-27, DEV-28, DEV-29, DEV-30, DEV-31, DEV-32, DEV-33, DEV-34,
+// DEV-38, DEV-39, DEV-40, DEV-41, DEV-42.
 #include <cstring>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "rules/product_objects.h"
 #include "rules/runtime_support.h"
 
 namespace understudy_test::runtime {
@@ -246,12 +248,66 @@ TEST(DeviceOfProduct, DEV_30_DEV_31_AVisibleListRenumbersUserIds) {
   EXPECT_EQ(renumbered(aclrtGetUserDevIdByLogicDevId, 5), 1);
   EXPECT_EQ(renumbered(aclrtGetPhyDevIdByUserDevId, 1), 5);
   EXPECT_EQ(renumbered(aclrtGetUserDevIdByPhyDevId, 2), 0);
-  EXPECT_EQ(renumbered(aclrtGetLogicDevIdByPhyDevId, 5), 5);
-  EXPECT_EQ(renumbered(aclrtGetPhyDevIdByLogicDevId, 5), 5);
   int32_t id = 77;
   EXPECT_FAILS(ACL_ERROR_RT_INVALID_DEVICEID, aclrtGetLogicDevIdByUserDevId(2, &id));
   EXPECT_FAILS(ACL_ERROR_RT_INVALID_DEVICEID, aclrtGetUserDevIdByLogicDevId(3, &id));
   EXPECT_EQ(id, 77);
+}
+
+TEST(DeviceOfProduct, DEV_31_DEV_40_TwoFunctionsSayLogicAndMeanUser_C9) {
+  US_FRESH_PROCESS({"ASCEND_RT_VISIBLE_DEVICES", "1,2"});
+  EXPECT_EQ(renumbered(aclrtGetLogicDevIdByUserDevId, 0), 1);
+  EXPECT_EQ(renumbered(aclrtGetPhyDevIdByUserDevId, 0), 1);
+  EXPECT_EQ(renumbered(aclrtGetUserDevIdByLogicDevId, 1), 0);
+  EXPECT_EQ(renumbered(aclrtGetUserDevIdByPhyDevId, 2), 1);
+  EXPECT_EQ(renumbered(aclrtGetLogicDevIdByPhyDevId, 1), 0);
+  EXPECT_EQ(renumbered(aclrtGetLogicDevIdByPhyDevId, 2), 1);
+  EXPECT_EQ(renumbered(aclrtGetPhyDevIdByLogicDevId, 0), 1);
+  EXPECT_EQ(renumbered(aclrtGetPhyDevIdByLogicDevId, 1), 2);
+  int32_t id = 77;
+  EXPECT_FAILS(ACL_ERROR_RT_INVALID_DEVICEID, aclrtGetLogicDevIdByPhyDevId(0, &id));
+  EXPECT_FAILS(ACL_ERROR_RT_INVALID_DEVICEID, aclrtGetPhyDevIdByLogicDevId(2, &id));
+  EXPECT_EQ(id, 77);
+}
+
+class DeviceInformationOn : public ProductTest {};
+INSTANTIATE_TEST_SUITE_P(Products, DeviceInformationOn, every_product(), product_name);
+
+TEST_P(DeviceInformationOn, DEV_38_FiguresOfThreadGroupsAreZeroButOnOneProduct_C11) {
+  US_ON_PRODUCT();
+  for (int64_t number = ACL_DEV_ATTR_WARP_SIZE; number <= ACL_DEV_ATTR_MAX_BLOCK_DIM_Z; ++number) {
+    SCOPED_TRACE(number);
+    const int64_t value = device_figure(enum_value<aclrtDevAttr>(number));
+    EXPECT_EQ(value != 0, GetParam() == "950") << value;
+  }
+}
+
+TEST_P(DeviceInformationOn, DEV_39_SomeFiguresAreThereOnOneProductOrOnTheOthers_C11) {
+  US_ON_PRODUCT();
+  const bool is_950 = GetParam() == "950";
+  int64_t value = 77;
+  EXPECT_SUPPORTED(!is_950, aclrtGetDeviceInfo(0, ACL_DEV_ATTR_CUST_OP_PRIVILEGE, &value));
+  EXPECT_EQ(value == 77, is_950);
+  value = 77;
+  EXPECT_SUPPORTED(is_950, aclrtGetDeviceInfo(0, ACL_DEV_ATTR_HD_CONNECT_TYPE, &value));
+  EXPECT_EQ(value, is_950 ? ACL_HOST_DEVICE_CONNECT_TYPE_PCIE : 77);
+  value = 77;
+  EXPECT_SUPPORTED(is_950, aclrtGetDeviceInfo(0, ACL_DEV_ATTR_DEVICE_FORM_FACTOR, &value));
+  EXPECT_EQ(value == 77, !is_950);
+}
+
+TEST_P(DeviceInformationOn, DEV_41_OlderProductsHaveNoUniqueIds) {
+  US_ON_PRODUCT();
+  aclrtUuid uuid;
+  EXPECT_FAILS(ACL_ERROR_INVALID_PARAM, aclrtDeviceGetUuid(0, nullptr));
+  EXPECT_SUPPORTED(!is_older(), aclrtDeviceGetUuid(0, &uuid));
+}
+
+TEST_P(DeviceInformationOn, DEV_42_TheLoadOfMemoryIsUnknown) {
+  US_ON_PRODUCT();
+  aclrtUtilizationInfo info = unwritten_load();
+  EXPECT_SUCCESS(aclrtGetDeviceUtilizationRate(0, &info));
+  EXPECT_EQ(info.memoryUtilization, -1);
 }
 
 TEST_F(DeviceInformation, DEV_32_PeerAccessStatusFollowsTheSwitch) {

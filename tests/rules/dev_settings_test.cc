@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What can be set on a device: state callbacks, the overflow mode, limits of compute resources.
-// Covers: DEV-35, DEV-36, DEV-37.
+// Covers: DEV-35, DEV-36, DEV-37, DEV-43.
 #include <utility>
 #include <vector>
 
+#include "rules/product_objects.h"
 #include "rules/runtime_support.h"
 
 namespace understudy_test::runtime {
@@ -12,15 +13,15 @@ namespace {
 
 class DeviceSettings : public NoDeviceTest {};
 
-using Notices = std::vector<std::pair<int32_t, aclrtDeviceState>>;
+using Notices = std::vector<std::pair<uint32_t, aclrtDeviceState>>;
 
 // Callbacks may use the library: none is called while it holds a lock of its own.
-void note_state(int32_t device, aclrtDeviceState state, void* args) {
+void note_state(uint32_t device, aclrtDeviceState state, void* args) {
   EXPECT_EQ(device_count(), 8u);
   static_cast<Notices*>(args)->emplace_back(device, state);
 }
 
-Notices notices_of_set_and_reset(int32_t device) {
+Notices notices_of_set_and_reset(uint32_t device) {
   return {{device, ACL_RT_DEVICE_STATE_SET_PRE},
           {device, ACL_RT_DEVICE_STATE_SET_POST},
           {device, ACL_RT_DEVICE_STATE_RESET_PRE},
@@ -40,7 +41,7 @@ TEST_F(DeviceSettings, DEV_35_ANullNameIsRefused) {
   EXPECT_TRUE(notices.empty());
 }
 
-TEST_F(DeviceSettings, DEV_35_TheCallbackRunsAroundSetAndReset) {
+TEST_F(DeviceSettings, DEV_35_TheCallbackRunsAroundSetAndReset_C3) {
   Notices notices;
   ASSERT_SUCCESS(aclrtRegDeviceStateCallback("DEV_35_around", note_state, &notices));
   set_and_reset(2);
@@ -97,6 +98,38 @@ TEST_F(DeviceSettings, DEV_36_TheOverflowModeIsRemembered) {
   }
   EXPECT_NE(aclrtGetDeviceSatMode(nullptr), ACL_SUCCESS);
   EXPECT_EQ(memory_figures(), before);
+}
+
+aclrtFloatOverflowMode overflow_mode() {
+  auto mode = ACL_RT_OVERFLOW_MODE_UNDEF;
+  EXPECT_SUCCESS(aclrtGetDeviceSatMode(&mode));
+  return mode;
+}
+
+class OverflowModeOn : public ProductTest {};
+INSTANTIATE_TEST_SUITE_P(Products, OverflowModeOn, every_product(), product_name);
+
+TEST_P(OverflowModeOn, DEV_43_EachProductHasItsModeAndTwoHaveBoth) {
+  US_ON_PRODUCT();
+  const ContextSession session;
+  const auto own = is_modern() ? ACL_RT_OVERFLOW_MODE_INFNAN : ACL_RT_OVERFLOW_MODE_SATURATION;
+  const auto other = is_modern() ? ACL_RT_OVERFLOW_MODE_SATURATION : ACL_RT_OVERFLOW_MODE_INFNAN;
+  const bool has_both = is_one_of({"a2", "a3"});
+  EXPECT_EQ(overflow_mode(), own);
+  EXPECT_SUPPORTED(has_both, aclrtSetDeviceSatMode(other));
+  EXPECT_EQ(overflow_mode(), has_both ? other : own) << "the last one that was set";
+  EXPECT_SUCCESS(aclrtSetDeviceSatMode(own));
+  EXPECT_EQ(overflow_mode(), own);
+}
+
+TEST_F(DeviceSettings, DEV_43_AResetDeviceHasItsModeAgain) {
+  ASSERT_SUCCESS(aclrtSetDevice(0));
+  EXPECT_SUCCESS(aclrtSetDeviceSatMode(ACL_RT_OVERFLOW_MODE_SATURATION));
+  ASSERT_SUCCESS(aclrtSetDevice(1));
+  EXPECT_EQ(overflow_mode(), ACL_RT_OVERFLOW_MODE_INFNAN) << "another device";
+  EXPECT_SUCCESS(aclrtResetDevice(0));
+  ASSERT_SUCCESS(aclrtSetDevice(0));
+  EXPECT_EQ(overflow_mode(), ACL_RT_OVERFLOW_MODE_INFNAN);
 }
 
 constexpr aclrtDevResLimitType kCube = ACL_RT_DEV_RES_CUBE_CORE;

@@ -2,11 +2,13 @@
 //
 // Exceptions of tasks, aborting, memory errors and repair, time limits of operators: on a healthy
 // and idle device.
-// Covers: ERR-08, ERR-09, ERR-10, ERR-11, ERR-12, ERR-13, ERR-14, ERR-15, ERR-16.
+// Covers: ERR-08, ERR-09, ERR-10, ERR-11, ERR-12, ERR-13, ERR-14, ERR-15, ERR-16, ERR-18, ERR-19.
 #include <cstring>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "rules/product_objects.h"
 #include "rules/runtime_support.h"
 
 namespace understudy_test::runtime {
@@ -126,14 +128,71 @@ uint32_t operator_limit_ms() {
   return limit;
 }
 
-TEST_F(Faults, ERR_15_TheOperatorLimitIsStored) {
-  US_FRESH_PROCESS();
-  EXPECT_SUCCESS(aclrtSetOpExecuteTimeOut(10));
-  EXPECT_EQ(operator_limit_ms(), 10'000u);
+uint64_t operator_interval() {
+  uint64_t interval = 0;
+  EXPECT_SUCCESS(aclrtGetOpTimeOutInterval(&interval));
+  EXPECT_GT(interval, 0u);
+  return interval;
+}
+
+// Microseconds that count after a limit was asked for.
+uint64_t limit_after(uint64_t asked) {
   uint64_t in_force = 0;
-  EXPECT_SUCCESS(aclrtSetOpExecuteTimeOutV2(20'000'000, &in_force));
-  EXPECT_GE(in_force, 20'000'000u) << "shorter than asked for";
+  EXPECT_SUCCESS(aclrtSetOpExecuteTimeOutV2(asked, &in_force));
   EXPECT_EQ(operator_limit_ms(), in_force / 1000);
+  return in_force;
+}
+
+TEST_F(Faults, ERR_15_ERR_19_TheOperatorLimitIsStoredInWholeIntervals) {
+  US_FRESH_PROCESS();
+  const uint64_t interval = operator_interval();
+  const uint64_t most = 254 * interval;
+  EXPECT_EQ(limit_after(1), interval);
+  EXPECT_EQ(limit_after(interval), interval);
+  EXPECT_EQ(limit_after(interval + 1), 2 * interval);
+  EXPECT_EQ(limit_after(most - 1), most);
+  EXPECT_EQ(limit_after(most), most);
+  for (const uint64_t large : {most + 1, UINT64_MAX - 1, UINT64_MAX}) {
+    EXPECT_EQ(limit_after(large), most);
+  }
+  EXPECT_SUCCESS(aclrtSetOpExecuteTimeOut(10));
+  EXPECT_EQ(operator_limit_ms(), (10'000'000 + interval - 1) / interval * interval / 1000);
+  EXPECT_SUCCESS(aclrtSetOpExecuteTimeOut(0xFFFFFFFF));
+  EXPECT_EQ(operator_limit_ms(), most / 1000);
+}
+
+TEST_F(Faults, ERR_19_ZeroIsTheLongestOrNoLimit) {
+  US_FRESH_PROCESS();
+  const uint64_t interval = operator_interval();
+  const uint64_t longest = interval < 100'000 ? UINT64_MAX : 254 * interval;
+  const uint32_t longest_ms =
+      interval < 100'000 ? 0xFFFFFFFF : static_cast<uint32_t>(longest / 1000);
+  uint64_t in_force = 0;
+  EXPECT_SUCCESS(aclrtSetOpExecuteTimeOutV2(0, &in_force));
+  EXPECT_EQ(in_force, longest);
+  EXPECT_EQ(operator_limit_ms(), longest_ms);
+  EXPECT_SUCCESS(aclrtSetOpExecuteTimeOut(1));
+  EXPECT_SUCCESS(aclrtSetOpExecuteTimeOut(0));
+  EXPECT_EQ(operator_limit_ms(), longest_ms);
+}
+
+struct OperatorProduct {
+  std::string product;
+  uint32_t seconds;
+};
+class OperatorLimit : public testing::TestWithParam<OperatorProduct> {};
+INSTANTIATE_TEST_SUITE_P(Products, OperatorLimit,
+                         testing::Values(OperatorProduct{"a2", 1091}, OperatorProduct{"a3", 1091},
+                                         OperatorProduct{"950", 1091},
+                                         OperatorProduct{"200i", 1091}, OperatorProduct{"inf", 547},
+                                         OperatorProduct{"trn", 68}),
+                         [](const auto& rules) {
+                           return test_name_of_product(rules.param.product);
+                         });
+
+TEST_P(OperatorLimit, ERR_19_ALimitThatWasNeverSetIsThatOfTheProduct) {
+  US_FRESH_PROCESS({"UNDERSTUDY_PRODUCT", GetParam().product});
+  EXPECT_EQ(operator_limit_ms(), GetParam().seconds * 1000);
 }
 
 TEST_F(Faults, ERR_15_TheLimitInForceNeedsAPlace) {
@@ -146,16 +205,51 @@ TEST_F(Faults, ERR_16_NullOutputsAreRefused) {
   EXPECT_FAILS(ACL_ERROR_INVALID_PARAM, aclrtGetThreadLastTaskId(nullptr));
 }
 
-TEST_F(Faults, ERR_16_ValuesAreStoredOrTrivial) {
+TEST_F(Faults, ERR_16_TheIntervalAndTheTaskAreThere) {
   US_FRESH_PROCESS();
-  EXPECT_SUCCESS(aclrtSetOpExecuteTimeOutWithMs(3000));
-  EXPECT_EQ(operator_limit_ms(), 3000u);
-  uint64_t interval = 0;
-  EXPECT_SUCCESS(aclrtGetOpTimeOutInterval(&interval));
-  EXPECT_GT(interval, 0u);
+  EXPECT_GT(operator_interval(), 0u);
   uint32_t task = 0xAAAAAAAA;
   EXPECT_SUCCESS(aclrtGetThreadLastTaskId(&task));
   EXPECT_NE(task, 0xAAAAAAAA);
+}
+
+class FaultsOn : public ProductTest {};
+INSTANTIATE_TEST_SUITE_P(Products, FaultsOn, every_product(), product_name);
+
+TEST_P(FaultsOn, ERR_16_NoProductTakesMilliseconds_C8) {
+  US_ON_PRODUCT();
+  const uint32_t before = operator_limit_ms();
+  for (const uint32_t timeout : {0u, 3000u, 0xFFFFFFFFu}) {
+    EXPECT_FAILS(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, aclrtSetOpExecuteTimeOutWithMs(timeout));
+  }
+  EXPECT_EQ(operator_limit_ms(), before);
+}
+
+TEST_P(FaultsOn, ERR_18_OlderProductsLackAbortAndRepair) {
+  US_ON_PRODUCT();
+  const bool has = !is_older();
+  EXPECT_SUPPORTED(has, aclrtDeviceTaskAbort(0, 1000));
+  const auto callback = [](int32_t, aclrtDeviceTaskAbortStage, uint32_t, void*) { return 0; };
+  EXPECT_FAILS(ACL_ERROR_INVALID_PARAM,
+               aclrtSetDeviceTaskAbortCallback(nullptr, callback, nullptr));
+  EXPECT_SUPPORTED(has, aclrtSetDeviceTaskAbortCallback("ERR_18", callback, nullptr));
+  aclrtMemUceInfo error;
+  memset(&error, 0, sizeof error);
+  size_t count = 77;
+  EXPECT_FAILS(ACL_ERROR_INVALID_PARAM, aclrtGetMemUceInfo(0, nullptr, 1, &count));
+  EXPECT_SUPPORTED(has, aclrtGetMemUceInfo(0, &error, 1, &count));
+  EXPECT_EQ(count, has ? 0u : 77u);
+  EXPECT_SUPPORTED(has, aclrtMemUceRepair(0, &error, 1));
+  aclrtErrorInfo info;
+  memset(&info, 0, sizeof info);
+  EXPECT_SUPPORTED(has, aclrtGetErrorVerbose(0, &info));
+  EXPECT_SUPPORTED(has, aclrtRepairError(0, &info));
+}
+
+TEST_F(Faults, ERR_18_AnyLimitIsTaken) {
+  for (const uint32_t timeout : {1u, 36u * 60'000, 36u * 60'000 + 1, 0xFFFFFFFFu}) {
+    EXPECT_SUCCESS(aclrtDeviceTaskAbort(0, timeout));
+  }
 }
 
 using Stages = std::vector<std::pair<int32_t, aclrtDeviceTaskAbortStage>>;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What is told about failed tasks, aborting the tasks of a device, and the ids of tasks.
-// Covers: ERR-08, ERR-09, ERR-10, ERR-11, ERR-16.
+// Covers: ERR-08, ERR-09, ERR-10, ERR-11, ERR-16, ERR-17, ERR-20.
 #include <algorithm>
+#include <future>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -96,7 +97,9 @@ TEST_F(FaultsOfTasks, ERR_08_ERR_10_TheCallbackLearnsWhatFailedWhere) {
       EXPECT_EQ(exceptions[0].device, static_cast<uint32_t>(device));
       EXPECT_EQ(exceptions[0].stream, static_cast<uint32_t>(id_of(stream)));
       EXPECT_EQ(exceptions[0].code, static_cast<uint32_t>(ACL_ERROR_RT_SYS_DMA));
-      EXPECT_EQ(exceptions[0].task, last_task());
+      if (stream != nullptr) {
+        EXPECT_EQ(exceptions[0].task, last_task());
+      }
       EXPECT_NE(exceptions[0].thread, 0xFFFFFFFFu);
       EXPECT_NE(exceptions[0].called_on, std::this_thread::get_id()) << "a thread of the runtime";
     }
@@ -167,6 +170,55 @@ TEST_F(FaultsOfTasks, ERR_09_TheSingleCallbackRunsBesideTheOthers) {
   fail_once(nullptr);
   EXPECT_EQ(first_exceptions.take().size(), 0u);
   EXPECT_EQ(second_exceptions.take().size(), 0u) << "removed";
+}
+
+TEST_F(FaultsOfTasks, ERR_17_AFunctionRegisteredTwiceIsCalledOnce) {
+  (void)first_exceptions.take();
+  EXPECT_SUCCESS(aclrtExceptionInfoCallbackRegister(note_first));
+  EXPECT_SUCCESS(aclrtExceptionInfoCallbackRegister(note_first));
+  fail_once(nullptr);
+  EXPECT_EQ(first_exceptions.take().size(), 1u);
+  EXPECT_SUCCESS(aclrtExceptionInfoCallbackUnregister(note_first));
+  fail_once(nullptr);
+  EXPECT_EQ(first_exceptions.take().size(), 0u) << "one call unregisters it";
+}
+
+TEST_F(FaultsOfTasks, ERR_17_AnUnknownFunctionMayBeUnregistered) {
+  EXPECT_SUCCESS(aclrtExceptionInfoCallbackUnregister(note_second));
+  EXPECT_SUCCESS(aclrtExceptionInfoCallbackUnregister(note_second));
+}
+
+TEST_F(FaultsOfTasks, ERR_17_AFunctionThatIsBothSetAndRegisteredIsCalledTwice) {
+  (void)first_exceptions.take();
+  EXPECT_SUCCESS(aclrtSetExceptionInfoCallback(note_first));
+  {
+    const ExceptionWatch watch(note_first);
+    fail_once(nullptr);
+    EXPECT_EQ(first_exceptions.take().size(), 2u);
+  }
+  fail_once(nullptr);
+  EXPECT_EQ(first_exceptions.take().size(), 1u) << "the one that was set stays";
+  EXPECT_SUCCESS(aclrtSetExceptionInfoCallback(nullptr));
+}
+
+std::promise<void> callback_began;
+std::promise<void> callback_may_end;
+void hold_the_stream(aclrtExceptionInfo*) {
+  callback_began.set_value();
+  callback_may_end.get_future().wait();
+}
+
+TEST_F(FaultsOfTasks, ERR_17_UnregisteringDoesNotWaitForARunningCallback) {
+  callback_began = {};
+  callback_may_end = {};
+  ASSERT_SUCCESS(aclrtExceptionInfoCallbackRegister(hold_the_stream));
+  const TestStream stream;
+  FailingTask task;
+  task.queue_on(stream.get());
+  callback_began.get_future().wait();
+  EXPECT_SUCCESS(aclrtExceptionInfoCallbackUnregister(hold_the_stream));
+  callback_may_end.set_value();
+  EXPECT_NE(aclrtSynchronizeStreamWithTimeout(stream.get(), kLongLimit), ACL_SUCCESS);
 }
 
 // ---- Aborting a device ----
@@ -298,16 +350,34 @@ TEST_F(FaultsOfTasks, ERR_11_FailuresAreForgotten) {
 
 // ---- Ids of tasks ----
 
+TEST_F(FaultsOfTasks, ERR_20_TasksOfDefaultStreamsHaveNoId) {
+  const TestStream stream;
+  TargetPage page;
+  page.queue_set(stream.get(), 5);
+  const uint32_t before = last_task();
+  EXPECT_GT(before, 0u);
+  for (int i = 0; i < 3; ++i) {
+    page.queue_set(nullptr, 5);
+    page.queue_set(runtime::default_stream(), 5);
+  }
+  EXPECT_EQ(last_task(), before);
+  page.queue_set(stream.get(), 5);
+  EXPECT_EQ(last_task(), before + 1);
+  expect_finishes(stream.get());
+  expect_finishes(nullptr);
+}
+
 TEST_F(FaultsOfTasks, ERR_16_BeforeTheFirstTaskTheIdIsZero) {
   const aclrtContext context = current_context();
+  const TestStream stream;
   TargetPage page;
-  page.queue_set(nullptr, 5);
+  page.queue_set(stream.get(), 5);
   EXPECT_GT(last_task(), 0u);
   on_new_thread([context] {
     ASSERT_SUCCESS(aclrtSetCurrentContext(context));
     EXPECT_EQ(last_task(), 0u) << "tasks of other threads do not count";
   });
-  expect_finishes(nullptr);
+  expect_finishes(stream.get());
 }
 
 TEST_F(FaultsOfTasks, ERR_16_TheIdsOfAStreamRise) {
@@ -334,8 +404,9 @@ TEST_F(FaultsOfTasks, ERR_16_TheIdsOfAStreamRise) {
 }
 
 TEST_F(FaultsOfTasks, ERR_16_RefusedCallsHaveNoId) {
+  const TestStream stream;
   TargetPage page;
-  page.queue_set(nullptr, 5);
+  page.queue_set(stream.get(), 5);
   const uint32_t before = last_task();
   int no_stream = 0;
   EXPECT_NE(page.try_set(&no_stream, 6), ACL_SUCCESS);

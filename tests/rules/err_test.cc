@@ -47,6 +47,29 @@ TEST_F(Errors, ERR_01_ASuccessDoesNotClearTheTexts) {
   });
 }
 
+// A program that tries, falls back and goes on should not read of its trial later.
+TEST_F(Errors, ERR_01_OlderTextsOfFunctionsThatSucceededSinceAreLeftOut) {
+  on_new_thread([] {
+    int32_t device = 0;
+    fail_outside();
+    EXPECT_EQ(aclrtGetDevice(nullptr), ACL_ERROR_INVALID_PARAM);
+    EXPECT_EQ(device_count(), 8u);
+    fail_inside();
+    const std::string text = recent_error();
+    EXPECT_EQ(text.find("aclrtSetDevice: "), 0u) << text;
+    EXPECT_EQ(text.find("aclrtGetDeviceCount"), std::string::npos) << text;
+    EXPECT_NE(text.find("\naclrtGetDevice: "), std::string::npos) << text;
+    EXPECT_EQ(aclrtGetDevice(&device), ACL_ERROR_RT_CONTEXT_NULL);
+
+    // The newest is told even if its function succeeded meanwhile.
+    (void)recent_error();
+    fail_inside();
+    fail_outside();
+    EXPECT_EQ(device_count(), 8u);
+    EXPECT_EQ(recent_error().find("aclrtGetDeviceCount: "), 0u);
+  });
+}
+
 TEST_F(Errors, ERR_01_ManyErrorsKeepTheNewestInFront) {
   on_new_thread([] {
     for (int i = 0; i < 100'000; ++i) fail_inside();

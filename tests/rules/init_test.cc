@@ -3,8 +3,9 @@
 // Start and end of the library's use: aclInit, its configuration file, aclFinalize and its count.
 // The state is one per process and remembers the first configuration: every test has its own.
 // Covers: INIT-01, INIT-02, INIT-03, INIT-04, INIT-05, INIT-06, INIT-07, INIT-08, INIT-09, INIT-10,
-// INIT-11, INIT-12.
+// INIT-11, INIT-12, INIT-15, INIT-16.
 #include <string>
+#include <utility>
 
 #include "rules/runtime_support.h"
 #include "rules/temporary_file.h"
@@ -265,6 +266,57 @@ TEST(Init, INIT_12_FinalizeSurvivesWhatIsStillAlive) {
   (void)aclrtReleaseMemAddress(mapped.address);
   EXPECT_EQ(device_count(), 8u);
   EXPECT_SUCCESS(aclrtSetDevice(0));
+}
+
+// ---- Nesting ----
+
+std::string nested(char open, char close, int depth) {
+  std::string text = R"({"a":)";
+  const int inner = open == '{' ? depth - 1 : depth;  // the text itself is one object
+  for (int i = 0; i < inner; ++i) text += open == '{' ? R"({"a":)" : "[";
+  text += '1';
+  return text + std::string(static_cast<size_t>(inner), close) + '}';
+}
+
+TEST(Init, INIT_15_ElevenBracketsInsideEachOtherAreRefused) {
+  US_FRESH_PROCESS();
+  for (const auto& [open, close] : {std::pair('{', '}'), std::pair('[', ']')}) {
+    for (const int depth : {11, 12, 40, 100'000}) {
+      SCOPED_TRACE(testing::Message() << open << " " << depth);
+      const TemporaryFile file(nested(open, close, depth));
+      EXPECT_FAILS(ACL_ERROR_INVALID_PARAM, aclInit(file.path().c_str()));
+      expect_not_initialised();
+    }
+  }
+}
+
+TEST(Init, INIT_15_TenObjectsAreRead) {
+  US_FRESH_PROCESS();
+  const TemporaryFile file(nested('{', '}', 10));
+  EXPECT_SUCCESS(aclInit(file.path().c_str()));
+  EXPECT_SUCCESS(aclFinalize());
+}
+
+TEST(Init, INIT_15_TenArraysInAnObjectAreRead) {
+  US_FRESH_PROCESS();
+  const TemporaryFile file(nested('[', ']', 10));
+  EXPECT_SUCCESS(aclInit(file.path().c_str()));
+  EXPECT_SUCCESS(aclFinalize());
+}
+
+TEST(InitOnIpv350, INIT_08_INIT_16_FinalizeTakesOneAwayAndMayBeCalledTooOften_C10) {
+  US_FRESH_PROCESS({"UNDERSTUDY_PRODUCT", "ipv350"});
+  ASSERT_SUCCESS(aclInit(nullptr));
+  EXPECT_FAILS(ACL_ERROR_REPEAT_INITIALIZE, aclInit(nullptr));
+  aclrtContext context = create_context();
+  EXPECT_SUCCESS(aclFinalize());
+  EXPECT_EQ(current_context(), context) << "one use is left";
+  EXPECT_SUCCESS(aclFinalize());
+  EXPECT_FAILS(ACL_ERROR_RT_CONTEXT_NULL, aclrtGetCurrentContext(&context));
+  for (int i = 0; i < 3; ++i) EXPECT_SUCCESS(aclFinalize());
+  EXPECT_FAILS(ACL_ERROR_REPEAT_FINALIZE, aclFinalizeReference(nullptr));
+  EXPECT_SUCCESS(aclInit(nullptr));
+  EXPECT_SUCCESS(aclFinalize());
 }
 
 }  // namespace

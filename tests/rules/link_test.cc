@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // aclrtMemMapSelectedLink and aclrtMemMapSetLink: a second mapping over a chosen path between dies.
-// Covers: LINK-01, LINK-02, LINK-03, LINK-04, LINK-05, LINK-06, LINK-07, LINK-08, LINK-09.
+// Covers: LINK-01, LINK-02, LINK-03, LINK-04, LINK-05, LINK-06, LINK-07, LINK-08, LINK-09, LINK-10.
 #include <array>
 #include <string>
 #include <vector>
@@ -307,6 +307,21 @@ TEST(SelectedLink, LINK_09_SizeEndingInsideTheOnlyBlockMapsNothing) {
     expect_link_refused(destination.start(), size, source.start());
     EXPECT_FALSE(is_mapped(destination.start()));
   }
+}
+
+TEST(SelectedLink, LINK_10_TheDestinationMayBeLongerThanTheSource) {
+  IN_A_FRESH_A3_PROCESS();
+  DeviceScope device;
+  MappedBlock source;
+  mark(source.start(), kGranule, 10);
+  Reservation destination(3 * kGranule);
+  ASSERT_SUCCESS(aclrtMemMapSelectedLink(destination.start(), kGranule, source.start(), 0));
+  const Mapping alias(destination.start());
+  EXPECT_TRUE(is_marked(destination.start(), kGranule, 10));
+  EXPECT_FALSE(is_mapped(destination.at(kGranule)));
+  // The rest of it is free for other blocks.
+  Block block;
+  Mapping beside(destination.at(2 * kGranule), block);
 }
 
 TEST(MapSetLink, NullHandleIsRefused) {
