@@ -100,5 +100,22 @@ TEST_F(ForkTest, AChildStartsCleanAndMayUseTheLibrary) {
   EXPECT_EQ(exit_code_of_child(body), 0);
 }
 
+// What the program had chosen for the process is the parent's, like its handles.
+TEST(ForkChild, StartsWithoutTheChoicesOfItsParent) {
+  US_FRESH_PROCESS();
+  ASSERT_SUCCESS(aclrtSetSysParamOpt(ACL_OPT_DETERMINISTIC, 1));
+  uint32_t unset = 0;
+  ASSERT_SUCCESS(aclrtGetOpExecuteTimeout(&unset));
+  ASSERT_SUCCESS(aclrtSetOpExecuteTimeOut(7));
+  EXPECT_EQ(exit_code_of_child([unset] {
+              int64_t option = -1;
+              uint32_t timeout = 1;
+              if (aclrtGetSysParamOpt(ACL_OPT_DETERMINISTIC, &option) != ACL_SUCCESS) return 1;
+              if (aclrtGetOpExecuteTimeout(&timeout) != ACL_SUCCESS) return 2;
+              return option == 0 && timeout == unset ? 0 : 3;
+            }),
+            0);
+}
+
 }  // namespace
 }  // namespace understudy_test

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The end of contexts and devices once dropped the tasks of PERSISTENT streams, and forgot streams
-// and events that were created meanwhile: they counted against the device for ever.
+// The end of contexts and devices once dropped the tasks of streams that synchronisations do not
+// wait for, and forgot streams and events that were created meanwhile: they counted against the
+// device for ever.
 #include <atomic>
 #include <thread>
 #include <vector>
@@ -41,7 +42,7 @@ void expect_ended(aclrtStream stream) {
   EXPECT_FAILS(ACL_ERROR_RT_INVALID_HANDLE, aclrtSynchronizeStream(stream));
 }
 
-constexpr uint32_t kFlags[] = {0, ACL_STREAM_PERSISTENT};
+constexpr uint32_t kFlags[] = {0, ACL_STREAM_CPU_SCHEDULE};
 
 TEST_F(StreamEndRegress, DestroyingAContextRunsTheTasksOfEveryStream) {
   const aclrtContext before = runtime::current_context();
