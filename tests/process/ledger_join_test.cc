@@ -57,7 +57,13 @@ INSTANTIATE_TEST_SUITE_P(
                              "272M",
                              "528M",
                              {"272", "285212672"},
-                             {"528", "553648128"}}),
+                             {"528", "553648128"}},
+                    Mismatch{"idle_usage",
+                             "UNDERSTUDY_IDLE_USAGE",
+                             "34M",
+                             "0",
+                             {"idle_usage 34 MiB"},
+                             {"idle_usage 0 bytes"}}),
     [](const testing::TestParamInfo<Mismatch>& parameter) {
       return std::string(parameter.param.name);
     });

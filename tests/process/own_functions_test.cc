@@ -84,6 +84,62 @@ TEST_F(OwnFunctions, ARetainedHandleIsOneMore) {
   EXPECT_EQ(objects().physicalHandles, before - 1);
 }
 
+TEST_F(OwnFunctions, StreamsEventsAndNotifiesAreCountedUntilTheyEnd) {
+  const aclUnderstudyObjects before = objects();
+  aclrtStream stream = nullptr;
+  aclrtEvent event = nullptr;
+  aclrtEvent event_of_new_kind = nullptr;
+  aclrtNotify notify = nullptr;
+  ASSERT_SUCCESS(aclrtCreateStream(&stream));
+  ASSERT_SUCCESS(aclrtCreateEvent(&event));
+  ASSERT_SUCCESS(aclrtCreateEventExWithFlag(&event_of_new_kind, ACL_EVENT_SYNC));
+  ASSERT_SUCCESS(aclrtCreateNotify(&notify, 0));
+  const aclUnderstudyObjects during = objects();
+  EXPECT_EQ(during.streams, before.streams + 1);
+  EXPECT_EQ(during.events, before.events + 2);
+  EXPECT_EQ(during.notifies, before.notifies + 1);
+  ASSERT_SUCCESS(aclrtDestroyStream(stream));
+  ASSERT_SUCCESS(aclrtDestroyEvent(event));
+  ASSERT_SUCCESS(aclrtDestroyEvent(event_of_new_kind));
+  ASSERT_SUCCESS(aclrtDestroyNotify(notify));
+  const aclUnderstudyObjects after = objects();
+  EXPECT_EQ(after.streams, before.streams);
+  EXPECT_EQ(after.events, before.events);
+  EXPECT_EQ(after.notifies, before.notifies);
+}
+
+TEST_F(OwnFunctions, WhatAResetEndsIsCountedNoMore) {
+  const aclUnderstudyObjects before = objects();
+  aclrtStream stream = nullptr;
+  aclrtEvent event = nullptr;
+  ASSERT_SUCCESS(aclrtCreateStream(&stream));
+  ASSERT_SUCCESS(aclrtCreateEvent(&event));
+  ASSERT_SUCCESS(aclrtResetDeviceForce(0));
+  EXPECT_EQ(objects().streams, before.streams);
+  EXPECT_EQ(objects().events, before.events);
+}
+
+TEST_F(OwnFunctions, DefaultStreamsAreNotCounted) {
+  const uint64_t before = objects().streams;
+  aclrtContext context = nullptr;
+  ASSERT_SUCCESS(aclrtCreateContext(&context, 0));
+  EXPECT_EQ(objects().streams, before);
+  ASSERT_SUCCESS(aclrtDestroyContext(context));
+}
+
+TEST_F(OwnFunctions, PoolsAreCounted) {
+  const uint64_t before = objects().pools;
+  aclrtMemPool pool = nullptr;
+  aclrtMemPoolProps properties{};
+  properties.allocType = ACL_MEM_ALLOCATION_TYPE_PINNED;
+  properties.handleType = ACL_MEM_HANDLE_TYPE_NONE;
+  properties.location = {0, ACL_MEM_LOCATION_TYPE_DEVICE};
+  ASSERT_SUCCESS(aclrtMemPoolCreate(&pool, &properties));
+  EXPECT_EQ(objects().pools, before + 1);
+  ASSERT_SUCCESS(aclrtMemPoolDestroy(pool));
+  EXPECT_EQ(objects().pools, before);
+}
+
 TEST(OwnFunctionsAtFirst, NothingIsStartedByAsking) {
   US_FRESH_PROCESS({"UNDERSTUDY_PRODUCT", "no such product"});
   EXPECT_EQ(objects().reservations, 0U);

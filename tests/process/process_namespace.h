@@ -47,10 +47,12 @@ class NewNamespace {
   int error_ = 0;
 };
 
-// In the other process: a /proc with the numbers of its own namespace.
+// In the other process: a /proc with the numbers of its own namespace. It is put on top of the old
+// one, which is first made private, so that no other namespace sees it. Not "/": in a chroot that
+// is no mount point.
 inline bool mount_own_proc() {
   return unshare(CLONE_NEWNS) == 0 &&
-         mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+         mount("none", "/proc", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
          mount("proc", "/proc", "proc", 0, nullptr) == 0;
 }
 

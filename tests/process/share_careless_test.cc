@@ -38,27 +38,34 @@ TEST_F(ShareEventDepth, XPROC_02_AWaitEndsWithItsRecordHoweverManyAreQueuedBehin
   behind.reset();
 }
 
+constexpr size_t kMuch = 256 * kMiB;
+
 void* allocate_much() {
   void* start = nullptr;
-  EXPECT_SUCCESS(aclrtMalloc(&start, 512 * kMiB, ACL_MEM_MALLOC_HUGE_ONLY));
+  EXPECT_SUCCESS(aclrtMalloc(&start, kMuch, ACL_MEM_MALLOC_HUGE_ONLY));
   return start;
 }
 void free_much(void* start) { EXPECT_SUCCESS(aclrtFree(start)); }
 void close_unknown_descriptors() { close_range(4, ~0U, 0); }
 
-TEST(ShareCareless, INFO_09_WhoClosesItsDescriptorsDoesNotSpendTheMemoryOfANewProcess) {
+// Its memory stays charged to it, and is free when it gives it back.
+TEST(ShareCareless, INFO_09_OneThatClosesItsDescriptorsHasItsMemoryAndNoOneElses) {
   US_FRESH_PROCESS({"UNDERSTUDY_MEMORY", "1G"});
   Remote careless;  // has the first slot
+  const size_t all = careless.call(huge_bytes_free);
   void* const its = careless.call(allocate_much);
+  const size_t rest = careless.call(huge_bytes_free);
+  EXPECT_LE(rest, all - kMuch);
   careless.call(close_unknown_descriptors);
-  Remote innocent;  // takes the slot of one that looks dead
-  const size_t all = innocent.call(huge_bytes_free);
-  void* const own = innocent.call(allocate_much);
-  const size_t rest = innocent.call(huge_bytes_free);
-  EXPECT_LT(rest, all);
-  careless.call(free_much, its);
+  Remote innocent;  // joins, and so looks which processes live
   EXPECT_EQ(innocent.call(huge_bytes_free), rest);
+  void* const own = innocent.call(allocate_much);
+  const size_t after = innocent.call(huge_bytes_free);
+  EXPECT_LE(after, rest - kMuch);
+  careless.call(free_much, its);
+  EXPECT_EQ(innocent.call(huge_bytes_free), after + (all - rest));
   innocent.call(free_much, own);
+  EXPECT_EQ(careless.call(huge_bytes_free), all);
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Strangers of the same user at the socket where an exporter answers importers: silent, talking
-// nonsense, in great numbers, with armfuls of descriptors. Real imports go on, and the exporter is
+// Processes of the same user that connect to an exporter's share server and send nothing, half a
+// request, garbage, or very many requests and descriptors. Real imports go on, and the exporter is
 // left as it was.
 // Covers: SHARE-28, SHARE-30, SHARE-31, SHARE-32.
 #include <fcntl.h>
@@ -37,6 +37,8 @@ struct ShareRequest {
   uint32_t protocol = 0x31537355;
   uint32_t wants_store = 0;
   uint64_t token = 0;
+  uint32_t subject = 0;  // memory
+  uint32_t reserved = 0;
 };
 enum class Verdict : uint32_t { kGranted, kUnknown, kNotListed, kBusy };
 struct ShareAnswer {
@@ -69,7 +71,7 @@ class Connection {
   Connection& operator=(Connection&&) = delete;
 
   bool valid() const { return socket_ >= 0; }
-  void say(const void* bytes, size_t size, const std::vector<int>& descriptors = {}) const {
+  void send(const void* bytes, size_t size, const std::vector<int>& descriptors = {}) const {
     iovec piece{const_cast<void*>(bytes), size};
     msghdr message = {};
     message.msg_iov = &piece;
@@ -87,12 +89,12 @@ class Connection {
     // The other side may have ended the connection, or not read what came before.
     (void)sendmsg(socket_, &message, MSG_NOSIGNAL);
   }
-  // What comes until the exporter ends the connection, or the time of a guest is over.
+  // What comes until the exporter ends the connection, or its time is over.
   struct Reply {
     std::optional<ShareAnswer> answer;
     bool has_descriptors = false;
   };
-  Reply hear() const {
+  Reply receive() const {
     timeval limit{30, 0};
     setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
     fcntl(socket_, F_SETFL, 0);
@@ -141,19 +143,19 @@ size_t descriptors_of(pid_t process) {
 // ---- Attacks ----
 
 // Goes on until told to stop. `kept` stays open until then.
-using Strangers = std::vector<Connection>;
-using Attack = void (*)(const std::string& path, std::atomic<bool>& ends, Strangers& kept);
+using Connections = std::vector<Connection>;
+using Attack = void (*)(const std::string& path, std::atomic<bool>& ends, Connections& kept);
 
-void connect_one_more(const std::string& path, Strangers& kept) {
+void connect_one_more(const std::string& path, Connections& kept) {
   Connection connection(path);
   if (connection.valid()) kept.push_back(std::move(connection));
 }
 
-void stay_silent(const std::string& path, std::atomic<bool>&, Strangers& kept) {
+void stay_silent(const std::string& path, std::atomic<bool>&, Connections& kept) {
   for (int i = 0; i < 40; ++i) connect_one_more(path, kept);
 }
 
-void stay_in_great_numbers(const std::string& path, std::atomic<bool>&, Strangers& kept) {
+void stay_in_great_numbers(const std::string& path, std::atomic<bool>&, Connections& kept) {
   // As many as this process may have, or a thousand.
   const auto many = static_cast<size_t>(std::min(1000L, sysconf(_SC_OPEN_MAX) / 2));
   EXPECT_TRUE(comes_true([&] {
@@ -172,42 +174,42 @@ void talk_until(const std::string& path, const std::atomic<bool>& ends, Body bod
   }
 }
 
-void say_half(const std::string& path, std::atomic<bool>& ends, Strangers&) {
+void send_half(const std::string& path, std::atomic<bool>& ends, Connections&) {
   talk_until(path, ends, [](const Connection& connection, std::mt19937& random) {
     const ShareRequest request;
-    connection.say(&request, random() % sizeof request);
-    (void)connection.hear();
+    connection.send(&request, random() % sizeof request);
+    (void)connection.receive();
   });
 }
 
-void say_too_much(const std::string& path, std::atomic<bool>& ends, Strangers&) {
+void send_too_much(const std::string& path, std::atomic<bool>& ends, Connections&) {
   const std::vector<char> bytes(150'000, 'U');
   talk_until(path, ends, [&](const Connection& connection, std::mt19937& random) {
-    connection.say(bytes.data(), sizeof(ShareRequest) + 1 + random() % 140'000);
-    (void)connection.hear();
+    connection.send(bytes.data(), sizeof(ShareRequest) + 1 + random() % 140'000);
+    (void)connection.receive();
   });
 }
 
-void say_nonsense(const std::string& path, std::atomic<bool>& ends, Strangers&) {
+void send_garbage(const std::string& path, std::atomic<bool>& ends, Connections&) {
   talk_until(path, ends, [](const Connection& connection, std::mt19937& random) {
     std::array<uint32_t, sizeof(ShareRequest) / sizeof(uint32_t)> words;
     for (uint32_t& word : words) word = static_cast<uint32_t>(random());
-    connection.say(words.data(), sizeof words);
-    EXPECT_FALSE(connection.hear().answer) << "an answer to no request";
+    connection.send(words.data(), sizeof words);
+    EXPECT_FALSE(connection.receive().answer) << "an answer to no request";
   });
 }
 
-void bring_descriptors(const std::string& path, std::atomic<bool>& ends, Strangers&) {
+void bring_descriptors(const std::string& path, std::atomic<bool>& ends, Connections&) {
   constexpr size_t kMost = 253;  // that one message can carry
   talk_until(path, ends, [](const Connection& connection, std::mt19937& random) {
     const ShareRequest request;
     const std::vector<int> some(1 + random() % kMost, STDERR_FILENO);
-    connection.say(&request, random() % 2 == 0 ? sizeof request : 1, some);
-    if (random() % 2 == 0) (void)connection.hear();
+    connection.send(&request, random() % 2 == 0 ? sizeof request : 1, some);
+    if (random() % 2 == 0) (void)connection.receive();
   });
 }
 
-void connect_and_go(const std::string& path, std::atomic<bool>& ends, Strangers&) {
+void connect_and_go(const std::string& path, std::atomic<bool>& ends, Connections&) {
   talk_until(path, ends, [](const Connection&, std::mt19937&) {});
 }
 
@@ -220,7 +222,7 @@ std::string name_of_attack(const testing::TestParamInfo<NamedAttack>& attack) {
   return attack.param.name;
 }
 
-class Attendant : public testing::Test {
+class ShareServer : public testing::Test {
  protected:
   // Two ways of being let in, which both have to work.
   void SetUp() override {
@@ -258,9 +260,9 @@ class Attendant : public testing::Test {
   std::string path_;
 };
 
-class AttendantAttack : public Attendant, public testing::WithParamInterface<NamedAttack> {};
+class ShareServerAttack : public ShareServer, public testing::WithParamInterface<NamedAttack> {};
 
-TEST_P(AttendantAttack, SHARE_31_SHARE_32_ImportsGoOn) {
+TEST_P(ShareServerAttack, SHARE_31_SHARE_32_ImportsGoOn) {
   rlimit limit{};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
   limit.rlim_cur = limit.rlim_max;
@@ -269,7 +271,7 @@ TEST_P(AttendantAttack, SHARE_31_SHARE_32_ImportsGoOn) {
   const size_t before = descriptors_of(exporter_.pid());
 
   std::atomic<bool> ends{false};
-  Strangers kept;
+  Connections kept;
   std::thread attacker([&] { GetParam().attack(path_, ends, kept); });
   const std::chrono::duration<double> longest = import_often(200);
   EXPECT_LT(longest, kPatienceOfImporters);
@@ -287,19 +289,19 @@ TEST_P(AttendantAttack, SHARE_31_SHARE_32_ImportsGoOn) {
       << descriptors_of(exporter_.pid()) << " descriptors, before " << before;
 }
 
-INSTANTIATE_TEST_SUITE_P(, AttendantAttack,
+INSTANTIATE_TEST_SUITE_P(, ShareServerAttack,
                          testing::Values(NamedAttack{"StaySilent", stay_silent},
                                          NamedAttack{"StayInGreatNumbers", stay_in_great_numbers},
-                                         NamedAttack{"SayHalf", say_half},
-                                         NamedAttack{"SayTooMuch", say_too_much},
-                                         NamedAttack{"SayNonsense", say_nonsense},
+                                         NamedAttack{"SendHalf", send_half},
+                                         NamedAttack{"SendTooMuch", send_too_much},
+                                         NamedAttack{"SendGarbage", send_garbage},
                                          NamedAttack{"BringDescriptors", bring_descriptors},
                                          NamedAttack{"ConnectAndGo", connect_and_go}),
                          name_of_attack);
 
 // ---- Requests that look right ----
 
-TEST_F(Attendant, SHARE_28_SHARE_30_GuessedTokensGetNothing) {
+TEST_F(ShareServer, SHARE_28_SHARE_30_GuessedTokensGetNothing) {
   std::mt19937_64 random(28);
   std::vector<uint64_t> guesses = {0, 1, ~uint64_t{0}};
   for (int bit = 0; bit < 64; ++bit) guesses.push_back(open_.token ^ uint64_t{1} << bit);
@@ -308,8 +310,8 @@ TEST_F(Attendant, SHARE_28_SHARE_30_GuessedTokensGetNothing) {
     const Connection connection(path_);
     ASSERT_TRUE(connection.valid());
     const ShareRequest request{.wants_store = 1, .token = guess};
-    connection.say(&request, sizeof request);
-    const Connection::Reply reply = connection.hear();
+    connection.send(&request, sizeof request);
+    const Connection::Reply reply = connection.receive();
     ASSERT_TRUE(reply.answer);
     EXPECT_EQ(reply.answer->verdict, Verdict::kUnknown) << std::hex << guess;
     EXPECT_FALSE(reply.has_descriptors);
@@ -317,32 +319,32 @@ TEST_F(Attendant, SHARE_28_SHARE_30_GuessedTokensGetNothing) {
   // Right, but this process is not listed.
   const Connection connection(path_);
   const ShareRequest request{.wants_store = 1, .token = listed_.token};
-  connection.say(&request, sizeof request);
-  const Connection::Reply reply = connection.hear();
+  connection.send(&request, sizeof request);
+  const Connection::Reply reply = connection.receive();
   ASSERT_TRUE(reply.answer);
   EXPECT_EQ(reply.answer->verdict, Verdict::kNotListed);
   EXPECT_FALSE(reply.has_descriptors);
 }
 
 // As when many processes import at the same moment, and the exporter has no time for a while.
-TEST_F(Attendant, SHARE_32_EveryoneWhoWaitsIsAnswered) {
-  constexpr int kGuests = 100;
-  Strangers guests;
+TEST_F(ShareServer, SHARE_32_EveryoneWhoWaitsIsAnswered) {
+  constexpr int kConnections = 100;
+  Connections connections;
   exporter_.peer().signal(SIGSTOP);
   int status = 0;
   ASSERT_EQ(waitpid(exporter_.peer().pid(), &status, WUNTRACED), exporter_.peer().pid());
   ASSERT_TRUE(WIFSTOPPED(status));
-  for (int i = 0; i < kGuests; ++i) connect_one_more(path_, guests);
+  for (int i = 0; i < kConnections; ++i) connect_one_more(path_, connections);
   const ShareRequest request{.wants_store = 0, .token = open_.token};
-  for (const Connection& guest : guests) guest.say(&request, sizeof request);
+  for (const Connection& connection : connections) connection.send(&request, sizeof request);
   exporter_.peer().signal(SIGCONT);
   int answered = 0;
-  for (const Connection& guest : guests) {
-    const Connection::Reply reply = guest.hear();
+  for (const Connection& connection : connections) {
+    const Connection::Reply reply = connection.receive();
     answered += reply.answer && reply.answer->verdict == Verdict::kGranted ? 1 : 0;
   }
-  EXPECT_EQ(guests.size(), static_cast<size_t>(kGuests));
-  EXPECT_EQ(answered, kGuests);
+  EXPECT_EQ(connections.size(), static_cast<size_t>(kConnections));
+  EXPECT_EQ(answered, kConnections);
 }
 
 }  // namespace
