@@ -17,7 +17,7 @@ namespace understudy_test {
 namespace {
 
 constexpr int kSteps = kSanitized ? 3000 : 12000;
-constexpr aclError kRefused = ACL_ERROR_RT_PARAM_INVALID;
+constexpr aclError kInvalidParam = ACL_ERROR_RT_PARAM_INVALID;
 constexpr aclError kAlreadyRegistered = 507910;
 constexpr aclError kNotRegistered = 507911;
 constexpr size_t kMostBlocks = 60;
@@ -162,7 +162,7 @@ class RandomAllocations {
     const Block& block = blocks_.at(start);
     const bool host = block.page == 0;
     // The other kind's function does not free it.
-    EXPECT_EQ(host ? aclrtFree(address(start)) : aclrtFreeHost(address(start)), kRefused);
+    EXPECT_EQ(host ? aclrtFree(address(start)) : aclrtFreeHost(address(start)), kInvalidParam);
     EXPECT_SUCCESS(host ? aclrtFreeHost(address(start)) : aclrtFree(address(start)));
     if (!host) (block.page == kNormalPage ? normal_ : huge_) += block.charged;
     blocks_.erase(start);
@@ -172,8 +172,8 @@ class RandomAllocations {
     const uint64_t start =
         stale_.empty() || pick(2) == 0 ? some_block()->first + 64 : stale_[pick(stale_.size())];
     if (blocks_.contains(start)) return;
-    EXPECT_EQ(aclrtFree(address(start)), kRefused);
-    EXPECT_EQ(aclrtFreeHost(address(start)), kRefused);
+    EXPECT_EQ(aclrtFree(address(start)), kInvalidParam);
+    EXPECT_EQ(aclrtFreeHost(address(start)), kInvalidParam);
   }
 
   // ---- Bytes ----
@@ -217,8 +217,8 @@ class RandomAllocations {
     // With no byte inside it may be the start of a neighbour.
     if (inside == 0) return;
     EXPECT_EQ(aclrtMemcpy(to, bytes.size(), bytes.data(), bytes.size(), ACL_MEMCPY_HOST_TO_DEVICE),
-              kRefused);
-    EXPECT_EQ(aclrtMemset(to, bytes.size(), 0xEE, bytes.size()), kRefused);
+              kInvalidParam);
+    EXPECT_EQ(aclrtMemset(to, bytes.size(), 0xEE, bytes.size()), kInvalidParam);
   }
 
   void read() {

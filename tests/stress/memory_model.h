@@ -58,7 +58,7 @@ class MemoryModel {
 
   aclError free_block(uint64_t handle) {
     const auto found = blocks_.find(handle);
-    if (found == blocks_.end() || found->second->references == 0) return kRefused;
+    if (found == blocks_.end() || found->second->references == 0) return kInvalidParam;
     --found->second->references;
     end_if_unused(found->second);
     return ACL_SUCCESS;
@@ -75,23 +75,24 @@ class MemoryModel {
 
   aclError release(uint64_t start) {
     const auto found = reservations_.find(start);
-    if (found == reservations_.end() || has_mappings(*found)) return kRefused;
+    if (found == reservations_.end() || has_mappings(*found)) return kInvalidParam;
+    homes_.erase(found->first);
     reservations_.erase(found);
     return ACL_SUCCESS;
   }
 
   aclError map(uint64_t start, size_t size, uint64_t handle) {
     const auto block = blocks_.find(handle);
-    if (block == blocks_.end() || block->second->references == 0) return kRefused;
-    if (size != block->second->size || start % kGranule != 0) return kRefused;
+    if (block == blocks_.end() || block->second->references == 0) return kInvalidParam;
+    if (size != block->second->size || start % kGranule != 0) return kInvalidParam;
     const auto* const reservation = reservation_around(start, size);
-    if (reservation == nullptr) return kRefused;
+    if (reservation == nullptr) return kInvalidParam;
     for (const auto& [other, mapping] : mappings_) {
-      if (start < other + mapping.size && other < start + size) return kRefused;
-      const bool neighbour =
-          other >= reservation->first && other < reservation->first + reservation->second;
-      if (neighbour && mapping.block->home != block->second->home) return kRefused;
+      if (start < other + mapping.size && other < start + size) return kInvalidParam;
     }
+    // The first mapping binds the reservation.
+    const auto home = homes_.emplace(reservation->first, block->second->home).first;
+    if (home->second != block->second->home) return kInvalidParam;
     mappings_[start] = {size, block->second};
     ++block->second->mappings;
     return ACL_SUCCESS;
@@ -99,7 +100,7 @@ class MemoryModel {
 
   aclError unmap(uint64_t start) {
     const auto found = mappings_.find(start);
-    if (found == mappings_.end()) return kRefused;
+    if (found == mappings_.end()) return kInvalidParam;
     const std::shared_ptr<Block> block = found->second.block;
     mappings_.erase(found);
     --block->mappings;
@@ -154,7 +155,7 @@ class MemoryModel {
   const std::map<uint64_t, std::shared_ptr<Block>>& blocks() const { return blocks_; }
 
  private:
-  static constexpr aclError kRefused = ACL_ERROR_RT_PARAM_INVALID;
+  static constexpr aclError kInvalidParam = ACL_ERROR_RT_PARAM_INVALID;
 
   static size_t usable(size_t size) { return (size + kGranule - 1) / kGranule * kGranule; }
   static size_t device(Home home) { return home == Home::kDevice1 ? 1 : 0; }
@@ -181,6 +182,7 @@ class MemoryModel {
   size_t free_[2];
   std::map<uint64_t, std::shared_ptr<Block>> blocks_;  // by handle
   std::map<uint64_t, size_t> reservations_;            // start and usable size
+  std::map<uint64_t, Home> homes_;                     // of reservations that had a mapping
   std::map<uint64_t, Mapping> mappings_;               // by start
 };
 

@@ -33,7 +33,7 @@ inline constexpr unsigned kPlaces = kWorkers + 2;
 inline constexpr unsigned kOffersEach = 4;
 inline constexpr unsigned kDevices = 2;
 
-enum class Kind : uint32_t { kNone, kBlock, kSmallAllocation, kLargeAllocation };
+enum class Kind : uint32_t { kNone, kBlock, kSmallAllocation, kLargeAllocation, kEvent };
 
 // Which process has a place: its id, and the number of its start, which is never used again.
 struct Holder {
@@ -51,6 +51,7 @@ struct Offer {
   size_t size = 0;
   uint64_t token = 0;
   ipc::Key key{};
+  aclrtIpcEventHandle event{};
   std::array<Holder, kPlaces> listed{};
 
   bool lists(Holder who) const {
@@ -87,6 +88,8 @@ class PublishedOffer {
 
 struct Place {
   std::atomic<Holder> holder;
+  // Its process has closed every descriptor: what it offers may be refused, but not be wrong.
+  std::atomic<bool> is_careless{false};
   std::array<PublishedOffer, kOffersEach> offers;
 };
 
@@ -96,6 +99,7 @@ struct Board {
   // So that one who stands still is found, and where.
   std::atomic<uint64_t> healthy_steps{0};
   std::atomic<const char*> healthy_step{nullptr};  // of that process, for a debugger
+  std::atomic<uint64_t> healthy_longest{0};        // nanoseconds of its longest step
   std::atomic<uint64_t> imports{0};                // of all, that succeeded
   std::atomic<uint64_t> refusals{0};
 

@@ -1,18 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One process of a share storm: allocates, exports, imports, maps, copies and frees in random
-// order. The bytes of an offer are written before it is exported, and from then on only with the
-// same bytes again: whoever looks at them, however late, must find them, also when a copy was cut
-// short.
+// One process of a share storm: allocates, exports, imports, maps, copies, frees and uses events in
+// random order. Now and then it does what programs do that know nothing of the library: it opens
+// and closes the ledger file, closes every descriptor, forks children that use the library or do
+// not, and starts other programs. The bytes of an offer are written before it is exported, and from
+// then on only with the same bytes again: whoever looks at them, however late, must find them, also
+// when a copy was cut short.
 #pragma once
 
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <list>
 #include <random>
+#include <string>
 #include <vector>
 
+#include "acl/acl_understudy.h"
 #include "stress/share_storm.h"
+#include "support/fork_safety.h"
 
 namespace understudy_test::storm {
 
@@ -29,12 +41,14 @@ class Process {
   Process(Board& board, unsigned place, uint32_t start)
       : board_(board), place_(place), self_{getpid(), start}, random_(start * 2654435761U + place) {
     for (PublishedOffer& each : own_place().offers) each.publish({});
+    own_place().is_careless.store(false);
     own_place().holder.store(self_);
     device_ = static_cast<int32_t>(random_() % kDevices);
     expect("aclrtSetDevice", aclrtSetDevice(device_));
   }
 
   void take_random_step() {
+    if (random_() % 32 == 0) return step("something else", [&] { do_something_else(); });
     switch (random_() % 8) {
       case 0:
       case 1:
@@ -72,25 +86,96 @@ class Process {
     Offer offer;
     aclrtDrvMemHandle block = nullptr;
     void* start = nullptr;
+    aclrtEvent event = nullptr;
   };
 
   Place& own_place() { return board_.places[place_]; }
 
   template <typename Body>
   void step(const char* name, Body body) {
-    if (place_ == kHealthy) board_.healthy_step.store(name);
+    if (place_ != kHealthy) return body();
+    board_.healthy_step.store(name);
+    const auto begin = std::chrono::steady_clock::now();
     body();
-    if (place_ == kHealthy) board_.healthy_steps.fetch_add(1);
+    const std::chrono::nanoseconds time = std::chrono::steady_clock::now() - begin;
+    board_.healthy_longest =
+        std::max(board_.healthy_longest.load(), static_cast<uint64_t>(time.count()));
+    board_.healthy_steps.fetch_add(1);
   }
 
   bool expect(const char* what, aclError code) {
     if (code == ACL_SUCCESS) return true;
+    if (own_place().is_careless.load()) return false;
     board_.note_failure("process %d at place %u: %s returned %d: %s", self_.process, place_, what,
                         code, recent_error().c_str());
     return false;
   }
 
-  Kind random_kind() { return static_cast<Kind>(1 + random_() % 3); }
+  Kind random_kind() { return static_cast<Kind>(1 + random_() % 4); }
+
+  // ---- What programs do besides ----
+
+  void do_something_else() {
+    const bool is_worker = place_ < kWorkers;
+    const unsigned choices = !is_worker ? 1 : why_no_fork_of_threads() != nullptr ? 2 : 5;
+    switch (random_() % choices) {
+      case 0:
+        return open_and_close_the_ledger();
+      case 1:
+        // Rarely: from then on it is of little use to the storm. To ThreadSanitizer, closing what
+        // another thread reads is a race.
+        if (random_() % 4 == 0 && !has_thread_sanitizer()) {
+          own_place().is_careless.store(true);
+          close_range(3, ~0U, 0);
+        }
+        return;
+      case 2:
+        return run_child([] { return 0; });
+      case 3:
+        return run_child([this] { return use_memory_of_its_own(); });
+      default:
+        return run_child([] {
+          execl("/proc/self/exe", "storm", "--gtest_list_tests", "--gtest_filter=nothing", nullptr);
+          return 1;
+        });
+    }
+  }
+
+  static void open_and_close_the_ledger() {
+    const std::string path = std::string(aclUnderstudyRuntimeDirectory()) + "/ledger";
+    const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (file >= 0) close(file);
+  }
+
+  // In a child that ends with this process, if not before.
+  template <typename Body>
+  void run_child(Body body) {
+    const pid_t child = fork();
+    if (child == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      if (getppid() != self_.process) _exit(0);  // it ended before
+      if (const int null = open("/dev/null", O_WRONLY); null >= 0) dup2(null, STDOUT_FILENO);
+      _exit(body());
+    }
+    int status = 0;
+    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    if (child > 0 && status != 0) {
+      board_.note_failure("a child of process %d ended with wait status %d", self_.process, status);
+    }
+  }
+
+  int use_memory_of_its_own() {
+    Memory memory;
+    memory.offer.size = 2 * kMiB;
+    memory.offer.seed = 77;
+    if (!expect("aclrtSetDevice in a child", aclrtSetDevice(device_)) || !make_allocation(memory)) {
+      return own_place().is_careless.load() ? 0 : 2;
+    }
+    write(memory);
+    look_at(memory);
+    return expect("aclrtFree in a child", aclrtFree(memory.start)) ? 0 : 3;
+  }
 
   // ---- What it offers ----
 
@@ -101,9 +186,12 @@ class Process {
     memory.offer.seed = static_cast<uint32_t>(random_());
     memory.offer.size = kind == Kind::kSmallAllocation ? size_t{512} << random_() % 8
                                                        : 2 * kMiB * (1 + random_() % 2);
-    const bool made = kind == Kind::kBlock ? make_block(memory) : make_allocation(memory);
+    const bool made = kind == Kind::kBlock   ? make_block(memory)
+                      : kind == Kind::kEvent ? make_event(memory)
+                                             : make_allocation(memory);
     if (!made) return;
     memory.offer.kind = kind;
+    if (kind == Kind::kEvent) return own_place().offers[number].publish(memory.offer);
     write(memory);
     if (export_memory(memory)) own_place().offers[number].publish(memory.offer);
   }
@@ -118,6 +206,14 @@ class Process {
   bool make_allocation(Memory& memory) {
     return expect("aclrtMalloc",
                   aclrtMalloc(&memory.start, memory.offer.size, ACL_MEM_MALLOC_HUGE_FIRST));
+  }
+  bool make_event(Memory& memory) {
+    memory.offer.open_to_all = true;
+    return expect("aclrtCreateEventExWithFlag",
+                  aclrtCreateEventExWithFlag(&memory.event, ACL_EVENT_IPC)) &&
+           expect("aclrtIpcGetEventHandle",
+                  aclrtIpcGetEventHandle(memory.event, &memory.offer.event)) &&
+           expect("aclrtRecordEvent", aclrtRecordEvent(memory.event, nullptr));
   }
   bool map(Memory& memory) {
     return expect("aclrtReserveMemAddress",
@@ -163,6 +259,8 @@ class Process {
     if (tells_first) own_place().offers[number].publish({});
     if (memory.offer.kind == Kind::kBlock) {
       free_block(memory);
+    } else if (memory.offer.kind == Kind::kEvent) {
+      expect("aclrtDestroyEvent", aclrtDestroyEvent(memory.event));
     } else {
       if (random_() % 2 == 0) expect("aclrtIpcMemClose", aclrtIpcMemClose(memory.offer.key.get()));
       expect("aclrtFree", aclrtFree(memory.start));
@@ -189,25 +287,29 @@ class Process {
     Memory memory{.offer = *seen};
     const bool is_block = seen->kind == Kind::kBlock;
     const aclError code =
-        is_block ? aclrtMemImportFromShareableHandle(
-                       seen->token, static_cast<int32_t>(random_() % kDevices), &memory.block)
-                 : aclrtIpcMemImportByKey(&memory.start, seen->key.get(), ipc::kPeerImport);
+        seen->kind == Kind::kEvent ? aclrtIpcOpenEventHandle(seen->event, &memory.event)
+        : is_block                 ? aclrtMemImportFromShareableHandle(
+                                         seen->token, static_cast<int32_t>(random_() % kDevices), &memory.block)
+                   : aclrtIpcMemImportByKey(&memory.start, seen->key.get(), ipc::kPeerImport);
     judge_import(*seen, place, code);
     if (code != ACL_SUCCESS || (is_block && !map(memory))) return;
     look_at(memory);
-    if (random_() % 2 == 0) write(memory);
+    if (random_() % 2 == 0 && seen->kind != Kind::kEvent) write(memory);
     held_.push_back(memory);
   }
 
   // Who is listed gets it, as long as its exporter has neither withdrawn it nor died.
   void judge_import(const Offer& offer, unsigned place, aclError code) {
     const bool may = offer.lists(self_);
-    const bool gone = code == ACL_ERROR_RT_INVALID_HANDLE && place != kAnchor;
+    const bool gone =
+        place != kAnchor && (code == ACL_ERROR_RT_INVALID_HANDLE || offer.kind == Kind::kEvent ||
+                             board_.places[place].is_careless.load());
     (code == ACL_SUCCESS ? board_.imports : board_.refusals).fetch_add(1);
     if (code == (may ? ACL_SUCCESS : ACL_ERROR_RT_NO_PERMISSION) || gone) {
       if (code != ACL_SUCCESS) (void)recent_error();
       return;
     }
+    if (own_place().is_careless.load()) return;
     board_.note_failure(
         "process %d at place %u, %s, got %d for an import (kind %u) of place %u: %s", self_.process,
         place_, may ? "listed" : "not listed", code, static_cast<unsigned>(offer.kind), place,
@@ -224,6 +326,8 @@ class Process {
     look_at(*which);
     if (which->offer.kind == Kind::kBlock) {
       free_block(*which);
+    } else if (which->offer.kind == Kind::kEvent) {
+      expect("aclrtDestroyEvent", aclrtDestroyEvent(which->event));
     } else {
       expect("aclrtIpcMemClose", aclrtIpcMemClose(which->offer.key.get()));
     }
@@ -247,6 +351,7 @@ class Process {
     });
   }
   void look_at(const Memory& memory) {
+    if (memory.offer.kind == Kind::kEvent) return look_at_event(memory);
     for_ends(memory, [&](size_t offset, size_t bytes) {
       std::vector<uint64_t> seen(bytes / sizeof(uint64_t));
       if (!expect("aclrtMemcpy out of it", aclrtMemcpy(seen.data(), bytes, at(memory.start, offset),
@@ -262,6 +367,14 @@ class Process {
           self_.process, place_, static_cast<unsigned>(memory.offer.kind), memory.offer.size,
           offset + static_cast<size_t>(first - seen.begin()) * sizeof(uint64_t), *first, *second);
     });
+  }
+  void look_at_event(const Memory& memory) {
+    aclrtEventRecordedStatus status{};
+    const aclError code = aclrtQueryEventStatus(memory.event, &status);
+    // A process may end before its stream gets to the record.
+    const bool is_own = std::any_of(own_.begin(), own_.end(),
+                                    [&](const Memory& each) { return each.event == memory.event; });
+    if (code != ACL_ERROR_RT_IPC_ERROR || is_own) expect("aclrtQueryEventStatus", code);
   }
   void look_at_everything() {
     for (const Memory& memory : own_) {
