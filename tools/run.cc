@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// understudy run: any program on the software NPU, unmodified. Sets the environment, checks the
+// configuration as the library will, and becomes the program (private_server.h tells why).
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <system_error>
+
+#include "device/config.h"
+#include "device/config_keys.h"
+#include "tools/command.h"
+#include "tools/command_line.h"
+#include "tools/environment.h"
+#include "tools/failure_sweep.h"
+#include "tools/private_server.h"
+#include "tools/program.h"
+
+namespace understudy::command {
+
+namespace {
+
+constexpr const char* kRuntimeDirectory = "runtime_dir";
+constexpr const char* kFail = "fail";
+constexpr const char* kSweep = "sweep";
+
+struct RunOptions {
+  std::map<std::string, std::string> values;  // by key, those that were given
+  std::string config;
+  std::string join;  // "true": without a directory
+  bool explain = false;
+
+  bool joins() const { return !join.empty() || values.count(kRuntimeDirectory) != 0; }
+};
+
+// The option of a key: --normal-memory.
+std::string option_name(std::string key) {
+  std::replace(key.begin(), key.end(), '_', '-');
+  return "--" + key;
+}
+
+void set(const std::string& name, const std::string& value) {
+  setenv(name.c_str(), value.c_str(), 1);
+}
+
+// The values of the command as variables, which the library reads. Each is checked where it can be
+// told from which option it came.
+Result<void> pass_on(const RunOptions& options) {
+  if (!options.config.empty()) {
+    // The program may change its directory before it reads it.
+    std::error_code removed;
+    if (access(options.config.c_str(), R_OK) != 0) {
+      return Error::format(ErrorCode::kInvalidArgument,
+                           "the configuration file %s (--config) cannot be read",
+                           options.config.c_str());
+    }
+    const auto absolute = std::filesystem::absolute(options.config, removed);
+    set("UNDERSTUDY_CONFIG", removed ? options.config : absolute.string());
+  }
+  if (options.explain && options.values.count("log") == 0) set("UNDERSTUDY_LOG", "error");
+  for (const auto& [name, value] : options.values) {
+    const ConfigKey& key = *find_config_key(name);
+    ConfigDraft draft;
+    if (!key.read(draft, value)) return wrong_config_value(key, value, option_name(name));
+    set(config_variable(name), value);
+  }
+  return {};
+}
+
+int fail(const char* sentence, int status) {
+  fprintf(stderr, "understudy run: %s\n", sentence);
+  return status;
+}
+
+int run(RunOptions options, const std::vector<std::string>& program) {
+  if (program.empty()) return fail("a program is missing", kWrongUsage);
+  if (options.join.starts_with('/')) {
+    if (options.values.count(kRuntimeDirectory) != 0) {
+      return fail("--join and --runtime-dir both name a directory", kWrongUsage);
+    }
+    options.values[kRuntimeDirectory] = options.join;
+  } else if (!options.join.empty() && options.join != "true") {
+    return fail("--join=DIR needs a path that begins with /", kWrongUsage);
+  }
+  const bool sweeps = options.values.count(kFail) != 0 && options.values[kFail] == kSweep;
+  if (sweeps) options.values.erase(kFail);
+  if (const Result<void> passed = pass_on(options); !passed.ok()) {
+    return fail(passed.error().text(), kWrongUsage);
+  }
+  // A private server has its own, whatever there was.
+  if (!options.joins()) unsetenv(config_variable(kRuntimeDirectory).c_str());
+  if (const Result<Settings> settings = read_settings(); !settings.ok()) {
+    return fail(settings.error().text(), kWrongUsage);
+  }
+  if (sweeps) return sweep_failures(program, options.joins());
+  const Installation installation = Installation::of_this_command();
+  if (!installation.has_library()) {
+    const std::string missing = installation.library() + " is missing or cannot be read";
+    return fail(missing.c_str(), kCannotRun);
+  }
+  apply(changes_for(variables_of(installation, NpuSmi::kWithout)));
+  if (!find_program(program.front())) return become(program);  // says so, and needs no server
+  if (!options.joins()) {
+    const Result<std::string> directory = make_private_server();
+    if (!directory.ok()) return fail(directory.error().text(), kCannotRun);
+    set(config_variable(kRuntimeDirectory), directory.value());
+  }
+  return become(program);
+}
+
+}  // namespace
+
+ProgramAction declare_run(OptionSet& options) {
+  const auto chosen = std::make_shared<RunOptions>();
+  options.add_flag("--join", chosen->join,
+                   "use the server that is configured, or --join=DIR, not a private one");
+  options.add("--config", chosen->config, "a TOML file", "FILE");
+  options.add_flag("--explain", chosen->explain, "print the sentence of every call that fails");
+  for (const ConfigKey& key : config_keys()) {
+    if (key.name == kFail) continue;
+    options.add_to_group(
+        "Configuration", option_name(key.name), key.allowed,
+        [chosen, name = key.name](const std::string& value) { chosen->values[name] = value; });
+  }
+  options.add_repeated_to_group("Checks", option_name(kFail),
+                                "sweep, or " + find_config_key(kFail)->allowed,
+                                [chosen](const auto& rule) {
+                                  std::string& rules = chosen->values[kFail];
+                                  rules += (rules.empty() ? "" : ";") + rule;
+                                });
+  return [chosen](const std::vector<std::string>& program) { return run(*chosen, program); };
+}
+
+}  // namespace understudy::command
