@@ -6,7 +6,17 @@ failure is a number, never an exception. Other outputs are zero or empty after a
 arguments of a wrong number or type raise. Addresses and handles are ints, 0 stands for none.
 Devices, streams and memory are in acl.rt, bytes and threads in acl.util, see also acl.media.
 """
+from typing import TypedDict
+
 from . import media as media, rt as rt, util as util
+
+class _PackageVersion(TypedDict):
+    version: str
+    majorVersion: str
+    minorVersion: str
+    releaseVersion: str
+    patchVersion: str
+    reserved: str
 
 # ---- Start and end
 
@@ -62,12 +72,46 @@ def get_version_str(pkg_name: str, /) -> tuple[str, int]:
     Hyphens and underscores in the name are the same. A package that is not there gives 100003.
     """
 
+def get_cann_version(name: int, /) -> tuple[_PackageVersion, int]:
+    """Gives the version of a package, whole and in parts, as (dict, ret).
+
+    name is 0 for the toolkit as a whole and 1 to 7 for its packages. The keys are version,
+    majorVersion, minorVersion, releaseVersion, patchVersion and reserved. A package that is not
+    there gives 100003.
+    """
+
+# ---- Capabilities
+
+def get_cann_attribute(cann_attr: int, /) -> tuple[int, int]:
+    """Tells whether a feature is there, 1 or 0, as (value, ret)."""
+
+def get_cann_attribute_list() -> tuple[list[int], int, int]:
+    """Gives the features that get_cann_attribute knows, and how many, as (list, num, ret)."""
+
+def get_device_capability(device_id: int, device_info: int, /) -> tuple[int, int]:
+    """Gives a figure of a device as (value, ret).
+
+    device_info is 0 for its cube cores, 1 for its vector cores, 2 for the bytes of its L2 cache.
+    """
+
 # ---- Data types and data buffers
 
 def data_type_size(data_type: int, /) -> int:
     """Gives the size in bytes of one element of an ACL data type. There is no ret.
 
     It is 0 for a number that is no type, and for a type that does not take whole bytes.
+    """
+
+def float16_to_float(value: int, /) -> float:
+    """Gives the number that 16 bits of half precision stand for. There is no ret.
+
+    Exponent 31 is an ordinary one: 0x7C00 is 65536.
+    """
+
+def float_to_float16(value: float, /) -> int:
+    """Gives the 16 bits of the nearest number of half precision. There is no ret.
+
+    What is too large, infinite or no number becomes the largest one.
     """
 
 def create_data_buffer(data: int, size: int, /) -> int:

@@ -23,6 +23,16 @@ class _PhysicalMemProp(TypedDict):
     location: _MemLocation
     reserve: NotRequired[int]
 
+class _MemPoolProps(TypedDict):
+    allocType: int
+    handleType: int
+    location: _MemLocation
+    maxSize: NotRequired[int]
+
+class _MemAccessDesc(TypedDict):
+    flags: int
+    location: _MemLocation
+
 # One of the members, the one that belongs to the attribute.
 class _MallocAttrValue(TypedDict, total=False):
     moduleId: int
@@ -170,6 +180,33 @@ def set_device_sat_mode(mode: int, /) -> int:
 def get_device_sat_mode() -> tuple[int, int]:
     """Gives the overflow mode of the current device as (mode, ret), see set_device_sat_mode."""
 
+def get_device_res_limit(device_id: int, type: int, /) -> tuple[int, int]:
+    """Gives how many cores a device may use as (value, ret); type is 0 for cube, 1 for vector."""
+
+def set_device_res_limit(device_id: int, type: int, value: int, /) -> int:
+    """Limits the cores that a device may use. Remembered, without effect here."""
+
+def reset_device_res_limit(device_id: int, /) -> int:
+    """Takes the limits of a device back."""
+
+def device_set_limit(limit: int, value: int, /) -> int:
+    """Sets a size that kernels get, for all devices of the process: stacks, buffers of output."""
+
+def device_get_limit(limit: int, /) -> tuple[int, int]:
+    """Gives a size that kernels get as (value, ret)."""
+
+def set_ts_device(ts_id: int, /) -> int:
+    """Chooses a task scheduler, 0 or 1. Without effect here."""
+
+def get_overflow_status(output_addr: int, output_size: int, stream: int, /) -> int:
+    """Writes 64 bytes that tell of overflows to device memory, in the order of the stream.
+
+    They are 0 here: nothing raises them. output_size is 64.
+    """
+
+def reset_overflow_status(stream: int, /) -> int:
+    """Clears what get_overflow_status tells, in the order of the stream."""
+
 def set_sys_param_opt(opt: int, value: int, /) -> int:
     """Sets an option of the process."""
 
@@ -247,7 +284,7 @@ def stream_query(stream: int, /) -> tuple[int, int]:
 def stream_abort(stream: int, /) -> int:
     """Stops the running task and drops the queued ones. The stream stays usable.
 
-    Those who wait for the stream meanwhile get 107023.
+    Threads that wait for the stream meanwhile get 107023.
     """
 
 def stream_get_id(stream: int, /) -> tuple[int, int]:
@@ -279,6 +316,27 @@ def set_stream_overflow_switch(stream: int, flag: int, /) -> int:
 
 def get_stream_overflow_switch(stream: int, /) -> tuple[int, int]:
     """Tells whether the overflow check of a stream is on; gives (flag, ret): 1 on, 0 off."""
+
+def get_stream_res_limit(stream: int, type: int, /) -> tuple[int, int]:
+    """Gives how many cores a stream may use as (value, ret); type is 0 for cube, 1 for vector."""
+
+def set_stream_res_limit(stream: int, type: int, value: int, /) -> int:
+    """Limits the cores that a stream may use. Remembered, without effect here."""
+
+def reset_stream_res_limit(stream: int, /) -> int:
+    """Takes the limits of a stream back."""
+
+def use_stream_res_in_current_thread(stream: int, /) -> int:
+    """Makes the limits of a stream those of the calling thread."""
+
+def unuse_stream_res_in_current_thread(stream: int, /) -> int:
+    """Takes use_stream_res_in_current_thread back."""
+
+def get_res_in_current_thread(type: int, /) -> tuple[int, int]:
+    """Gives how many cores the calling thread may use as (value, ret).
+
+    They are those of the stream it uses, else those of its device.
+    """
 
 # ---- Events
 
@@ -364,6 +422,45 @@ def get_event_avail_num() -> tuple[int, int]:
 
 def set_op_wait_timeout(seconds: int, /) -> int:
     """Limits how long streams wait for an event; 0 is without limit."""
+
+# ---- Notifies
+
+def create_notify(flag: int, /) -> tuple[int, int]:
+    """Creates a notify on the current device; gives (notify, ret). flag is 0, or 1 for device use."""
+
+def destroy_notify(notify: int, /) -> int:
+    """Destroys a notify. Tasks that are queued still work."""
+
+def record_notify(notify: int, stream: int, /) -> int:
+    """Sets a notify, on a stream."""
+
+def wait_and_reset_notify(notify: int, stream: int, timeout: int, /) -> int:
+    """Holds later tasks of a stream until the notify is set, and clears it.
+
+    The caller does not wait. timeout is in seconds, 0 for no limit.
+    """
+
+def get_notify_id(notify: int, /) -> tuple[int, int]:
+    """Gives the number of a notify as (notify_id, ret)."""
+
+def notify_batch_reset(notifies: list[int], /) -> int:
+    """Clears every notify of the list."""
+
+def notify_get_export_key(notify: int, len: int, flags: int, /) -> tuple[str, int]:
+    """Makes a notify available to other processes; gives (key, ret), key being a str.
+
+    len is 65. With flags 0 the processes listed with notify_set_import_pid may import it, with 2
+    every process.
+    """
+
+def notify_set_import_pid(notify: int, pid: list[int], /) -> int:
+    """Adds processes, by their device_get_bare_tgid, to those that may import."""
+
+def notify_import_by_key(key: str, flags: int, /) -> tuple[int, int]:
+    """Gives a notify of another process as (notify, ret); end it with destroy_notify.
+
+    flags 2 also enables peer access between the devices, 0 does not.
+    """
 
 # ---- Callbacks
 
@@ -528,6 +625,75 @@ def memset(ptr: int, max_count: int, value: int, count: int, /) -> int:
 def memset_async(ptr: int, max_count: int, value: int, count: int, stream: int, /) -> int:
     """Sets bytes as memset does: device memory on a stream, host memory at once."""
 
+def reduce_async(
+    dst: int, src: int, count: int, kind: int, type: int, stream: int, reserve: int, /
+) -> int:
+    """Combines count bytes of elements at src with those at dst, which get the results.
+
+    kind is 10 for the sum, 11 for the larger, 12 for the smaller one; type is an ACL data type;
+    reserve is 0. Both are memory of the stream's device.
+    """
+
+def get_memcpy_desc_size(kind: int, /) -> tuple[int, int]:
+    """Gives the bytes that the description of a copy takes as (desc_size, ret). kind is 6."""
+
+def set_memcpy_desc(
+    desc: int, kind: int, src_addr: int, dst_addr: int, count: int, config: int, /
+) -> tuple[int, int]:
+    """Writes the description of a copy to device memory; gives (desc, ret).
+
+    kind is 6, within one device; config is 0.
+    """
+
+def memcpy_async_with_desc(desc: int, kind: int, stream: int, /) -> int:
+    """Makes the copy that device memory describes when the stream gets there."""
+
+def cmo_async(src: int, size: int, cmo_type: int, stream: int, /) -> int:
+    """Queues a cache operation, 0 to 3, which changes nothing."""
+
+# ---- Pools and managed memory: beyond the published module
+
+def mem_pool_create(props: _MemPoolProps, /) -> tuple[int, int]:
+    """Makes a pool whose memory is given and taken in the order of streams; gives (pool, ret).
+
+    props has allocType 0, handleType 0, a device as location, and maxSize.
+    """
+
+def mem_pool_destroy(pool: int, /) -> int:
+    """Ends a pool, and what is allocated from it."""
+
+def mem_pool_set_attr(pool: int, attr: int, value: int, /) -> int:
+    """Sets an attribute: 1 to 3 are switches for reuse, 4 is the bytes that stay free."""
+
+def mem_pool_get_attr(pool: int, attr: int, /) -> tuple[int, int]:
+    """Gives an attribute as (value, ret); 5 and 6 are reserved bytes, 7 and 8 those in use."""
+
+def mem_pool_malloc_async(size: int, pool: int, stream: int, /) -> tuple[int, int]:
+    """Gives memory for tasks that are queued on the stream later, as (ptr, ret)."""
+
+def mem_pool_free_async(ptr: int, stream: int, /) -> int:
+    """Takes memory back when the stream gets there."""
+
+def mem_pool_trim_to(pool: int, min_bytes: int, /) -> int:
+    """Gives free memory back to the device, down to so many bytes."""
+
+def mem_alloc_managed(size: int, flag: int, /) -> tuple[int, int]:
+    """Allocates memory that the CPU and every device use by one address; gives (ptr, ret).
+
+    flag is 1. Give it back with free.
+    """
+
+def mem_managed_advise(ptr: int, size: int, advise: int, location: _MemLocation, /) -> int:
+    """Says how managed memory will be used."""
+
+def mem_managed_get_attr(attribute: int, ptr: int, size: int, /) -> tuple[int, int]:
+    """Gives an attribute of managed memory as (value, ret); of several devices the first one."""
+
+def mem_managed_prefetch_async(
+    ptr: int, size: int, location: _MemLocation, flags: int, stream: int, /
+) -> int:
+    """Says, in the order of the stream, where managed memory will be used next. flags is 0."""
+
 # ---- Virtual memory
 
 def reserve_mem_address(
@@ -567,6 +733,49 @@ def mem_get_allocation_granularity(prop: _PhysicalMemProp, option: int, /) -> tu
     It is in bytes. option is 0 for the minimum, 1 for the recommended unit.
     """
 
+def reserve_mem_address_no_uc_memory(
+    size: int, alignment: int, expect_ptr: int, flags: int, /
+) -> tuple[int, int]:
+    """Reserves addresses that take blocks of any device side by side; gives (vir_ptr, ret).
+
+    expect_ptr is needed, a multiple of 1 GiB. Beyond the published module.
+    """
+
+def mem_map_no_access(
+    vir_ptr: int, size: int, offset: int, handle: int, flags: int, /
+) -> int:
+    """As map_mem, but without access until mem_set_access grants it.
+
+    Beyond the published module.
+    """
+
+def mem_set_access(vir_ptr: int, size: int, desc: list[_MemAccessDesc], /) -> int:
+    """Grants devices or the host access to a mapping.
+
+    flags of an entry is 1 for reading and writing. Beyond the published module.
+    """
+
+def mem_get_access(vir_ptr: int, location: _MemLocation, /) -> tuple[int, int]:
+    """Gives the access that a location has to a mapping as (flag, ret).
+
+    Beyond the published module.
+    """
+
+def mem_retain_allocation_handle(vir_ptr: int, /) -> tuple[int, int]:
+    """Gives the handle of the memory mapped at an address as (handle, ret).
+
+    It has to be freed as often as it was given. Beyond the published module.
+    """
+
+def mem_get_allocation_properties_from_handle(handle: int, /) -> tuple[_PhysicalMemProp, int]:
+    """Gives the properties of physical memory as (dict, ret). Beyond the published module."""
+
+def mem_get_address_range(ptr: int, /) -> tuple[int, int, int]:
+    """Gives start and size of the allocation or mapping around an address as (base, size, ret).
+
+    Beyond the published module.
+    """
+
 # ---- Sharing between processes
 
 def mem_export_to_shareable_handle(
@@ -585,6 +794,27 @@ def mem_import_from_shareable_handle(shareable_handle: int, device_id: int, /) -
     """Opens physical memory of another process for a device; gives (handle, ret).
 
     Map it with map_mem and give it up with free_physical.
+    """
+
+def mem_export_to_shareable_handle_v2(
+    handle: int, flags: int, share_type: int, /
+) -> tuple[int | bytes, int]:
+    """As mem_export_to_shareable_handle, for either kind of handle; gives (shareable_handle, ret).
+
+    share_type is 1 for a number and 2 for 128 bytes. Beyond the published module.
+    """
+
+def mem_set_pid_to_shareable_handle_v2(
+    shareable_handle: int | bytes, share_type: int, pids: list[int], /
+) -> int:
+    """As mem_set_pid_to_shareable_handle, for either kind. Beyond the published module."""
+
+def mem_import_from_shareable_handle_v2(
+    shareable_handle: int | bytes, share_type: int, flags: int, /
+) -> tuple[int, int]:
+    """Opens memory of another process for the current device; gives (handle, ret).
+
+    flags is reserved, 0. Beyond the published module.
     """
 
 def ipc_mem_get_export_key(dev_ptr: int, size: int, key_len: int, flags: int, /) -> tuple[str, int]:
@@ -668,7 +898,7 @@ def get_error_code_from_exception_info(info: int, /) -> int:
 def device_task_abort(device_id: int, timeout_ms: int, /) -> int:
     """Stops and drops all tasks of a device, within timeout_ms milliseconds.
 
-    0 is without limit. Those who wait for the tasks meanwhile get 107022.
+    0 is without limit. Threads that wait for the tasks meanwhile get 107022.
     """
 
 def set_op_execute_time_out(seconds: int, /) -> int:

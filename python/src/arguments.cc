@@ -1,9 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "arguments.h"
 
+#include <cstdarg>
 #include <cstring>
 
 namespace understudy::python {
+
+thread_local constinit const FunctionScope* FunctionScope::current_ = nullptr;
+
+std::string FunctionScope::current_name() {
+  if (current_ == nullptr) return "acl";
+  const bool is_nested = strcmp(current_->module_, "acl") != 0;
+  return "acl." + (is_nested ? current_->module_ + std::string(".") : "") + current_->name_;
+}
+
+bool raise_exception(PyObject* type, const char* format, ...) {
+  va_list values;
+  va_start(values, format);
+  const Reference text(PyUnicode_FromFormatV(format, values));
+  va_end(values);
+  if (text) PyErr_Format(type, "%s: %U", FunctionScope::current_name().c_str(), text.get());
+  return false;
+}
+
 namespace {
 
 // The number that an object stands for, as an int; nothing, with a TypeError, if it is no number or
@@ -18,9 +37,8 @@ Reference as_integer(PyObject* value, const ValueName& name) {
 }  // namespace
 
 bool Arguments::refuse(const char* how, Py_ssize_t wanted) const {
-  PyErr_Format(PyExc_TypeError, "function takes %s %zd argument%s (%zd given)", how, wanted,
-               wanted == 1 ? "" : "s", count_);
-  return false;
+  return raise_exception(PyExc_TypeError, "function takes %s %zd argument%s (%zd given)", how,
+                         wanted, wanted == 1 ? "" : "s", count_);
 }
 
 std::string ValueName::text() const {
@@ -29,19 +47,16 @@ std::string ValueName::text() const {
 
 bool refuse_type(const ValueName& name, const char* wanted, PyObject* value) {
   if (value == Py_None) {
-    PyErr_Format(PyExc_TypeError, "%s must be %s, not None", name.text().c_str(), wanted);
-    return false;
+    return raise_exception(PyExc_TypeError, "%s must be %s, not None", name.text().c_str(), wanted);
   }
   const Reference type_name(
       PyObject_GetAttrString(reinterpret_cast<PyObject*>(Py_TYPE(value)), "__name__"));
   if (!type_name) return false;
   if (!PyUnicode_Check(type_name.get())) {  // a metaclass may say anything
-    PyErr_Format(PyExc_TypeError, "%s must be %s", name.text().c_str(), wanted);
-    return false;
+    return raise_exception(PyExc_TypeError, "%s must be %s", name.text().c_str(), wanted);
   }
-  PyErr_Format(PyExc_TypeError, "%s must be %s, not %U", name.text().c_str(), wanted,
-               type_name.get());
-  return false;
+  return raise_exception(PyExc_TypeError, "%s must be %s, not %U", name.text().c_str(), wanted,
+                         type_name.get());
 }
 
 bool read_word(PyObject* value, const ValueName& name, uint64_t& word) {
@@ -59,9 +74,8 @@ bool read_bounded(PyObject* value, const ValueName& name, int64_t least, int64_t
   number = PyLong_AsLongLongAndOverflow(integer.get(), &overflow);
   if (overflow == 0 && number == -1 && PyErr_Occurred() != nullptr) return false;
   if (overflow == 0 && number >= least && number <= most) return true;
-  PyErr_Format(PyExc_OverflowError, "%s must be %lld to %lld", name.text().c_str(),
-               static_cast<long long>(least), static_cast<long long>(most));
-  return false;
+  return raise_exception(PyExc_OverflowError, "%s must be %lld to %lld", name.text().c_str(),
+                         static_cast<long long>(least), static_cast<long long>(most));
 }
 
 bool read_address(PyObject* value, const ValueName& name, void*& address) {
@@ -78,22 +92,38 @@ bool read_text(PyObject* value, const ValueName& name, TextEncoding encoding, st
   if (!bytes) return false;
   text.assign(PyBytes_AsString(bytes.get()), static_cast<size_t>(PyBytes_Size(bytes.get())));
   if (text.find('\0') == std::string::npos) return true;
-  PyErr_SetString(PyExc_ValueError, "embedded null character");
-  return false;
+  return raise_exception(PyExc_ValueError, "embedded null character");
+}
+
+namespace {
+
+template <typename Item, typename Read>
+bool read_items(PyObject* value, const ValueName& name, std::vector<Item>& items, Read read) {
+  if (!require_list(value, name)) return false;
+  // One more, because an empty list is no null pointer.
+  items.reserve(static_cast<size_t>(PyList_Size(value)) + 1);
+  // The size again each time: __index__ may be code of the program's that changes the list.
+  for (Py_ssize_t index = 0; index < PyList_Size(value); ++index) {
+    const Reference reference = Reference::to(PyList_GetItem(value, index));
+    Item item{};
+    if (!read(reference.get(), item)) return false;
+    items.push_back(item);
+  }
+  return true;
+}
+
+}  // namespace
+
+bool read_handles(PyObject* value, const ValueName& name, std::vector<void*>& handles) {
+  return read_items(value, name, handles, [](PyObject* item, void*& handle) {
+    return read_address(item, ValueName("handle"), handle);
+  });
 }
 
 bool read_process_ids(PyObject* value, const ValueName& name, std::vector<int32_t>& ids) {
-  if (!require_list(value, name)) return false;
-  // One more, because an empty list is no null pointer.
-  ids.reserve(static_cast<size_t>(PyList_Size(value)) + 1);
-  // The size again each time: __index__ may be code of the program's that changes the list.
-  for (Py_ssize_t index = 0; index < PyList_Size(value); ++index) {
-    const Reference item = Reference::to(PyList_GetItem(value, index));
-    int32_t id = 0;
-    if (!read_number(item.get(), ValueName("pid"), id)) return false;
-    ids.push_back(id);
-  }
-  return true;
+  return read_items(value, name, ids, [](PyObject* item, int32_t& id) {
+    return read_number(item, ValueName("pid"), id);
+  });
 }
 
 bool require_list(PyObject* value, const ValueName& name) {
@@ -102,8 +132,7 @@ bool require_list(PyObject* value, const ValueName& name) {
 
 bool require_callable(PyObject* value) {
   if (PyCallable_Check(value) != 0) return true;
-  PyErr_SetString(PyExc_TypeError, "parameter must be callable");
-  return false;
+  return raise_exception(PyExc_TypeError, "parameter must be callable");
 }
 
 }  // namespace understudy::python

@@ -14,6 +14,32 @@
 
 namespace understudy::python {
 
+// The function of the module that the calling thread is in, for the texts of exceptions. Calls may
+// be nested: __index__ of an argument may be code of the program's.
+class FunctionScope {
+ public:
+  // Literals: of which module, and its name there.
+  FunctionScope(const char* module, const char* name) : module_(module), name_(name) {
+    current_ = this;
+  }
+  ~FunctionScope() { current_ = outer_; }
+  FunctionScope(const FunctionScope&) = delete;
+  FunctionScope& operator=(const FunctionScope&) = delete;
+
+  // "acl.rt.malloc"; "acl" outside of all functions.
+  static std::string current_name();
+
+ private:
+  static thread_local constinit const FunctionScope* current_;
+
+  const FunctionScope* const outer_ = current_;
+  const char* const module_;
+  const char* const name_;
+};
+
+// Sets an exception whose text starts with the name of the function. Returns false.
+bool raise_exception(PyObject* type, const char* format, ...);
+
 // The positional arguments of a call.
 class Arguments {
  public:
@@ -84,10 +110,28 @@ bool read_address(PyObject* value, const ValueName& name, void*& address);
 enum class TextEncoding { kUtf8, kFileName };
 // A str without NUL characters.
 bool read_text(PyObject* value, const ValueName& name, TextEncoding encoding, std::string& text);
+// A list of handles. Has room for one at least, because an empty list is no null pointer; so has
+// the next one.
+bool read_handles(PyObject* value, const ValueName& name, std::vector<void*>& handles);
 // A list of process ids.
 bool read_process_ids(PyObject* value, const ValueName& name, std::vector<int32_t>& ids);
 
 bool require_list(PyObject* value, const ValueName& name);
 bool require_callable(PyObject* value);
+
+// Room for the key of something that processes share, of the length that a program wants.
+class KeyBuffer {
+ public:
+  explicit KeyBuffer(size_t length) : length_(length < sizeof text_ ? length : sizeof text_) {}
+
+  char* data() { return text_; }
+  const char* text() const { return text_; }
+  size_t length() const { return length_; }
+
+ private:
+  // Longer than any key, so that a length beyond all memory is no different from a long one.
+  char text_[256] = "";
+  size_t length_;
+};
 
 }  // namespace understudy::python

@@ -25,8 +25,15 @@
 namespace understudy::python {
 
 // An entry of a module's table. Its text comes from the stubs, so that it cannot be forgotten.
-#define US_METHOD(module, name, function) \
-  { #name, function, METH_VARARGS, doc::module##_##name }
+#define US_METHOD(module, name, function)                     \
+  {                                                           \
+#name,                                                      \
+        [](PyObject* self, PyObject* tuple) -> PyObject* {      \
+          const FunctionScope scope(#module, #name);            \
+          return (function)(self, tuple);                       \
+        },                                                      \
+        METH_VARARGS, doc::module##_##name \
+  }
 #define US_END_OF_METHODS \
   { nullptr, nullptr, 0, nullptr }
 

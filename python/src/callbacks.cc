@@ -73,7 +73,7 @@ PyObject* launch_callback(const Arguments& arguments) {
       !read_address(arguments.at(3), ValueName(3), stream)) {
     return nullptr;
   }
-  if (Interpreter::ends()) return to_python(ACL_ERROR_UNINITIALIZE);  // nobody would call it
+  if (Interpreter::ends()) return to_python(ACL_ERROR_UNINITIALIZE);  // it would never be called
   forget_dropped_callbacks();
   // In place before it is launched, since it may run before that call returns.
   const uint64_t number = ++waiting().latest;

@@ -20,10 +20,10 @@ constexpr int kWritable = 0x200;
 PyObject* refuse_address(const void* address, size_t size) {
   char place[32];  // CPython has no format for it that is the same everywhere
   snprintf(place, sizeof place, "0x%zx", reinterpret_cast<size_t>(address));
-  PyErr_Format(PyExc_ValueError,
-               "the host cannot read %zu bytes at %s; memory of a device is copied to the host "
-               "with acl.rt.memcpy first",
-               size, place);
+  raise_exception(PyExc_ValueError,
+                  "the host cannot read %zu bytes at %s; memory of a device is copied to the host "
+                  "with acl.rt.memcpy first",
+                  size, place);
   return nullptr;
 }
 
@@ -45,7 +45,7 @@ PyObject* ptr_to_bytes(const Arguments& arguments) {
     return nullptr;
   }
   const auto count = static_cast<size_t>(size);
-  // A length that nobody has is refused before it is allocated.
+  // A length beyond all memory is refused before it is allocated.
   if (!has_readable_ends(address, count)) return refuse_address(address, count);
   PyObject* const bytes = PyBytes_FromStringAndSize(nullptr, size);
   if (bytes == nullptr) return nullptr;
@@ -127,7 +127,7 @@ char type_letter(int32_t number) {
 Reference data_type(int32_t number, size_t& item_size) {
   const char letter[] = {type_letter(number), '\0'};
   if (letter[0] == '\0') {
-    PyErr_Format(PyExc_ValueError, "%d is no type number of numpy that is known here", number);
+    raise_exception(PyExc_ValueError, "%d is no type number of numpy that is known here", number);
     return {};
   }
   const Reference make = of_numpy("dtype");
@@ -151,13 +151,11 @@ bool read_shape(PyObject* shape, size_t item_size, size_t& bytes) {
       return false;
     }
     if (length < 0) {
-      PyErr_SetString(PyExc_ValueError, "shape has a negative length");
-      return false;
+      return raise_exception(PyExc_ValueError, "shape has a negative length");
     }
     if (__builtin_mul_overflow(bytes, static_cast<size_t>(length), &bytes) ||
         bytes > static_cast<size_t>(PY_SSIZE_T_MAX)) {
-      PyErr_SetString(PyExc_OverflowError, "shape has more bytes than there are addresses");
-      return false;
+      return raise_exception(PyExc_OverflowError, "shape has more bytes than there are addresses");
     }
   }
   return true;

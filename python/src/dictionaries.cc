@@ -18,7 +18,7 @@ Reference item_of(PyObject* dictionary, const char* key, Missing missing = Missi
   if (!name) return {};
   PyObject* const value = PyDict_GetItemWithError(dictionary, name.get());
   if (value == nullptr && missing == Missing::kIsError && PyErr_Occurred() == nullptr) {
-    PyErr_SetObject(PyExc_KeyError, name.get());
+    raise_exception(PyExc_KeyError, "a dict has no key '%s'", key);
   }
   return Reference::to(value);
 }
@@ -31,10 +31,9 @@ bool read_item(PyObject* dictionary, const char* key, T& number,
   return read_number(value.get(), ValueName(key), number);
 }
 
-bool read_location(PyObject* property, aclrtMemLocation& location) {
-  const Reference value = item_of(property, "location");
-  return value && require_dictionary(value.get(), ValueName("location")) &&
-         read_item(value.get(), "id", location.id) && read_item(value.get(), "type", location.type);
+bool read_location_of(PyObject* dictionary, aclrtMemLocation& location) {
+  const Reference value = item_of(dictionary, "location");
+  return value && read_location(value.get(), ValueName("location"), location);
 }
 
 // A number, or a dictionary with it under its name.
@@ -56,7 +55,7 @@ bool read_attribute_value(PyObject* value, aclrtMallocAttrType attribute,
     case ACL_RT_MEM_ATTR_RSV:
       break;
   }
-  // Nobody reads it, here or in an attribute that is no attribute.
+  // Never read, here or in an unknown attribute.
   uint64_t reserved = 0;
   return read_member(value, "rsv", reserved, Missing::kIsZero);
 }
@@ -73,8 +72,45 @@ bool read_attribute(PyObject* value, aclrtMallocAttribute& attribute) {
 bool read_property(PyObject* value, const ValueName& name, aclrtPhysicalMemProp& property) {
   return require_dictionary(value, name) && read_item(value, "handleType", property.handleType) &&
          read_item(value, "allocationType", property.allocationType) &&
-         read_item(value, "memAttr", property.memAttr) && read_location(value, property.location) &&
+         read_item(value, "memAttr", property.memAttr) &&
+         read_location_of(value, property.location) &&
          read_item(value, "reserve", property.reserve, Missing::kIsZero);
+}
+
+bool read_location(PyObject* value, const ValueName& name, aclrtMemLocation& location) {
+  return require_dictionary(value, name) && read_item(value, "id", location.id) &&
+         read_item(value, "type", location.type);
+}
+
+bool read_grants(PyObject* value, const ValueName& name, std::vector<aclrtMemAccessDesc>& grants) {
+  if (!require_list(value, name)) return false;
+  // One more, because an empty list is no null pointer.
+  grants.reserve(static_cast<size_t>(PyList_Size(value)) + 1);
+  // The size again each time: reading an item may run code of the program's.
+  for (Py_ssize_t index = 0; index < PyList_Size(value); ++index) {
+    const Reference item = Reference::to(PyList_GetItem(value, index));
+    aclrtMemAccessDesc grant{};
+    if (!require_dictionary(item.get(), ValueName("desc")) ||
+        !read_item(item.get(), "flags", grant.flags) ||
+        !read_location_of(item.get(), grant.location)) {
+      return false;
+    }
+    grants.push_back(grant);
+  }
+  return true;
+}
+
+bool read_pool_properties(PyObject* value, const ValueName& name, aclrtMemPoolProps& properties) {
+  return require_dictionary(value, name) && read_item(value, "allocType", properties.allocType) &&
+         read_item(value, "handleType", properties.handleType) &&
+         read_location_of(value, properties.location) &&
+         read_item(value, "maxSize", properties.maxSize, Missing::kIsZero);
+}
+
+bool read_managed_location(PyObject* value, const ValueName& name,
+                           aclrtMemManagedLocation& location) {
+  return require_dictionary(value, name) && read_item(value, "type", location.type) &&
+         read_item(value, "id", location.id);
 }
 
 bool MallocConfiguration::read(PyObject* value, const ValueName& name) {
@@ -96,9 +132,8 @@ bool MallocConfiguration::read(PyObject* value, const ValueName& name) {
     attributes_.push_back(attribute);
   }
   if (attributes_.size() < count) {
-    PyErr_Format(PyExc_ValueError, "numAttrs is %zu, but attrs has %zu entries", count,
-                 attributes_.size());
-    return false;
+    return raise_exception(PyExc_ValueError, "numAttrs is %zu, but attrs has %zu entries", count,
+                           attributes_.size());
   }
   configuration_ = {attributes_.data(), count};
   return true;
@@ -117,9 +152,17 @@ bool read_stream_attribute(PyObject* value, const ValueName& name, aclrtStreamAt
     case ACL_STREAM_ATTR_CACHE_OP_INFO:
       return read_item(value, "cacheOpInfoSwitch", member.cacheOpInfoSwitch);
     case ACL_STREAM_ATTR_PRIORITY:
-      return read_item(value, "streamPriority", member.priority);
+      return read_item(value, "streamPriority", member.streamPriority);
   }
   return true;
+}
+
+PyObject* to_python(const aclrtPhysicalMemProp& property) {
+  return Py_BuildValue("{sisisis{sIsi}sK}", "handleType", static_cast<int>(property.handleType),
+                       "allocationType", static_cast<int>(property.allocationType), "memAttr",
+                       static_cast<int>(property.memAttr), "location", "id", property.location.id,
+                       "type", static_cast<int>(property.location.type), "reserve",
+                       static_cast<unsigned long long>(property.reserve));
 }
 
 PyObject* to_python(const aclrtPtrAttributes& attributes) {
@@ -142,6 +185,13 @@ PyObject* to_python(const aclrtUuid& uuid) {
                        PyUnicode_DecodeLatin1(uuid.bytes, sizeof uuid.bytes, nullptr));
 }
 
+PyObject* to_python(const aclCANNPackageVersion& version) {
+  return Py_BuildValue("{ssssssssssss}", "version", version.version, "majorVersion",
+                       version.majorVersion, "minorVersion", version.minorVersion, "releaseVersion",
+                       version.releaseVersion, "patchVersion", version.patchVersion, "reserved",
+                       version.reserved);
+}
+
 PyObject* stream_attribute_to_python(aclrtStreamAttr attribute,
                                      const aclrtStreamAttrValue& member) {
   switch (attribute) {
@@ -155,7 +205,7 @@ PyObject* stream_attribute_to_python(aclrtStreamAttr attribute,
     case ACL_STREAM_ATTR_CACHE_OP_INFO:
       return Py_BuildValue("{sI}", "cacheOpInfoSwitch", member.cacheOpInfoSwitch);
     case ACL_STREAM_ATTR_PRIORITY:
-      return Py_BuildValue("{sI}", "streamPriority", member.priority);
+      return Py_BuildValue("{sI}", "streamPriority", member.streamPriority);
   }
   return PyDict_New();
 }

@@ -1,18 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Structures of the C interface as dictionaries, whose keys are the names of the members. A missing
-// key is a KeyError unless said otherwise; keys that nobody knows are ignored.
+// key is a KeyError unless said otherwise; unknown keys are ignored.
 #pragma once
 
 #include <vector>
 
-#include "acl/acl_rt.h"
+#include "acl/acl.h"
 #include "arguments.h"
 #include "python_api.h"
 
 namespace understudy::python {
 
 bool read_property(PyObject* value, const ValueName& name, aclrtPhysicalMemProp& property);
+
+bool read_location(PyObject* value, const ValueName& name, aclrtMemLocation& location);
+// A list of {"flags": f, "location": {...}}.
+bool read_grants(PyObject* value, const ValueName& name, std::vector<aclrtMemAccessDesc>& grants);
+
+// Keys allocType, handleType and location; maxSize may be left out.
+bool read_pool_properties(PyObject* value, const ValueName& name, aclrtMemPoolProps& properties);
+bool read_managed_location(PyObject* value, const ValueName& name,
+                           aclrtMemManagedLocation& location);
 
 // What configures an allocation; an empty dictionary is no configuration at all.
 class MallocConfiguration {
@@ -32,9 +41,11 @@ bool read_stream_attribute(PyObject* value, const ValueName& name, aclrtStreamAt
                            aclrtStreamAttrValue& member);
 
 // New references.
+PyObject* to_python(const aclrtPhysicalMemProp& property);
 PyObject* to_python(const aclrtPtrAttributes& attributes);
 PyObject* to_python(const aclrtUtilizationInfo& utilization);
 PyObject* to_python(const aclrtUuid& uuid);
+PyObject* to_python(const aclCANNPackageVersion& version);
 // With the member that belongs to the attribute alone.
 PyObject* stream_attribute_to_python(aclrtStreamAttr attribute, const aclrtStreamAttrValue& member);
 

@@ -34,7 +34,7 @@ bool Interpreter::watch_end() {
   return bool(Reference(PyObject_CallMethod(atexit.get(), "register", "O", function.get())));
 }
 
-// Counted before the look at the flag, so that the end sees whoever saw no end.
+// Counted before the flag is read, so that note_end() sees every thread that did not see the end.
 bool Interpreter::begin_to_enter() {
   entering_.fetch_add(1);
   if (!ends_.load()) return true;
@@ -46,7 +46,7 @@ void Interpreter::has_entered() {
   if (entering_.fetch_sub(1) == 1 && ends_.load()) entering_.notify_all();
 }
 
-// Those who want the GIL get it before it is gone; what they do then is up to CPython.
+// Threads that want the GIL get it before it is gone; what they do then is up to CPython.
 PyObject* Interpreter::note_end(PyObject* /*module*/, PyObject* /*arguments*/) {
   ends_.store(true);
   without_gil([] {

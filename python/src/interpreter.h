@@ -2,7 +2,7 @@
 //
 // Threads of the runtime, and threads inside it, call functions of Python. None may begin once the
 // interpreter ends. CPython takes down threads that are in Python by then by unwinding them as soon
-// as they want the GIL again; the frames of the library below a callback do not let that pass, so
+// as they want the GIL again; frames of Python's own that it passes need not be ready for that, so
 // such a thread rests where it is until the process is gone.
 #pragma once
 

@@ -49,6 +49,27 @@ PyObject* pointer_get_attributes(const Arguments& arguments) {
   return tuple_of(status == ACL_SUCCESS ? to_python(attributes) : PyDict_New(), status);
 }
 
+// Gives the description back as well.
+PyObject* set_memcpy_desc(const Arguments& arguments) {
+  void* description = nullptr;
+  aclrtMemcpyKind kind{};
+  void* from = nullptr;
+  void* to = nullptr;
+  size_t count = 0;
+  void* configuration = nullptr;
+  if (!arguments.are_exactly(6) || !read_address(arguments.at(0), ValueName(0), description) ||
+      !read_number(arguments.at(1), ValueName(1), kind) ||
+      !read_address(arguments.at(2), ValueName(2), from) ||
+      !read_address(arguments.at(3), ValueName(3), to) ||
+      !read_number(arguments.at(4), ValueName(4), count) ||
+      !read_address(arguments.at(5), ValueName(5), configuration)) {
+    return nullptr;
+  }
+  const aclError status = without_gil(
+      [&] { return aclrtSetMemcpyDesc(description, kind, from, to, count, configuration); });
+  return tuple_of(description, status);
+}
+
 }  // namespace
 
 PyMethodDef memory_methods[] = {
@@ -76,6 +97,11 @@ PyMethodDef memory_methods[] = {
     US_METHOD(rt, memcpy2d_async, call<aclrtMemcpy2dAsync>),
     US_METHOD(rt, memset, call<aclrtMemset>),
     US_METHOD(rt, memset_async, call<aclrtMemsetAsync>),
+    US_METHOD(rt, reduce_async, call<aclrtReduceAsync>),
+    US_METHOD(rt, get_memcpy_desc_size, ask<aclrtGetMemcpyDescSize>),
+    US_METHOD(rt, set_memcpy_desc, by_hand<set_memcpy_desc>),
+    US_METHOD(rt, memcpy_async_with_desc, call<aclrtMemcpyAsyncWithDesc>),
+    US_METHOD(rt, cmo_async, call<aclrtCmoAsync>),
     US_METHOD(rt, pointer_get_attributes, by_hand<pointer_get_attributes>),
     US_METHOD(rt, value_write, call<aclrtValueWrite>),
     US_METHOD(rt, value_wait, call<aclrtValueWait>),

@@ -36,13 +36,13 @@ int fill(PyObject* acl) {
   static PyModuleDef rt = make_definition("acl.rt", doc::rt_module);
   static PyModuleDef util = make_definition("acl.util", doc::util_module);
   static PyModuleDef media = make_definition("acl.media", doc::media_module);
-  const bool complete =
-      Interpreter::watch_end() && add_functions(acl, {top_level_methods}) &&
-      add_part(acl, "rt", rt,
-               {device_methods, context_methods, stream_methods, event_methods, callback_methods,
-                memory_methods, virtual_memory_methods, sharing_methods, error_methods}) &&
-      add_part(acl, "util", util, {conversion_methods, thread_methods}) &&
-      add_part(acl, "media", media, {media_methods});
+  const bool complete = Interpreter::watch_end() && add_functions(acl, {top_level_methods}) &&
+                        add_part(acl, "rt", rt,
+                                 {device_methods, context_methods, stream_methods, event_methods,
+                                  notify_methods, callback_methods, memory_methods, pool_methods,
+                                  virtual_memory_methods, sharing_methods, error_methods}) &&
+                        add_part(acl, "util", util, {conversion_methods, thread_methods}) &&
+                        add_part(acl, "media", media, {media_methods});
   return complete ? 0 : -1;
 }
 

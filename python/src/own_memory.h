@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Looking at this process's memory at addresses that a program named. A device address, or one that
-// nobody has, is found out instead of a fault.
+// Reads this process's memory at addresses that a program named. A device address, or one without
+// memory, is detected instead of a fault.
 #pragma once
 
 #include <cstddef>

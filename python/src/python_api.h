@@ -28,7 +28,7 @@ class Reference {
   }
   ~Reference() { Py_XDECREF(object_); }
 
-  // One more reference to an object that somebody else holds.
+  // One more reference to an object that another reference holds.
   static Reference to(PyObject* borrowed) {
     Py_XINCREF(borrowed);
     return Reference(borrowed);

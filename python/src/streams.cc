@@ -53,6 +53,12 @@ PyMethodDef stream_methods[] = {
     US_METHOD(rt, set_stream_failure_mode, ask<aclrtSetStreamFailureMode>),
     US_METHOD(rt, set_stream_overflow_switch, ask<aclrtSetStreamOverflowSwitch>),
     US_METHOD(rt, get_stream_overflow_switch, ask<aclrtGetStreamOverflowSwitch>),
+    US_METHOD(rt, get_stream_res_limit, ask<aclrtGetStreamResLimit>),
+    US_METHOD(rt, set_stream_res_limit, ask<aclrtSetStreamResLimit>),
+    US_METHOD(rt, reset_stream_res_limit, ask<aclrtResetStreamResLimit>),
+    US_METHOD(rt, use_stream_res_in_current_thread, ask<aclrtUseStreamResInCurrentThread>),
+    US_METHOD(rt, unuse_stream_res_in_current_thread, ask<aclrtUnuseStreamResInCurrentThread>),
+    US_METHOD(rt, get_res_in_current_thread, ask<aclrtGetResInCurrentThread>),
     US_END_OF_METHODS,
 };
 

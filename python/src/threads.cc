@@ -67,7 +67,8 @@ PyObject* stop_thread(const Arguments& arguments) {
   if (!arguments.are_exactly(1) || !read_number(arguments.at(0), ValueName(0), thread)) {
     return nullptr;
   }
-  // Who takes it out of the list joins it, so that nobody does twice. A thread cannot join itself.
+  // The caller that takes it out of the list joins it, so it is joined once. A thread cannot join
+  // itself.
   if (thread == pthread_self() || started().erase(thread) == 0) {
     return to_python(ACL_ERROR_INVALID_PARAM);
   }

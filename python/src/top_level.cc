@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// acl: start and end, error texts, log lines, versions, data buffers.
+// acl: start and end, error texts, log lines, versions, capabilities, data buffers.
 #include <string>
 
 #include "acl/acl.h"
 #include "binding.h"
 #include "callbacks.h"
+#include "dictionaries.h"
 #include "tables.h"
 
 namespace understudy::python {
@@ -30,6 +31,36 @@ PyObject* get_version_str(const Arguments& arguments) {
   char version[ACL_PKG_VERSION_MAX_SIZE] = "";
   const aclError status = aclsysGetVersionStr(package.data(), version);
   return tuple_of(static_cast<const char*>(version), status);
+}
+
+PyObject* get_cann_version(const Arguments& arguments) {
+  aclCANNPackageName package{};
+  if (!arguments.are_exactly(1) || !read_number(arguments.at(0), ValueName(0), package)) {
+    return nullptr;
+  }
+  aclCANNPackageVersion version{};
+  const aclError status = aclsysGetCANNVersion(package, &version);
+  return tuple_of(status == ACL_SUCCESS ? to_python(version) : PyDict_New(), status);
+}
+
+PyObject* get_cann_attribute_list(const Arguments& arguments) {
+  if (!arguments.are_exactly(0)) return nullptr;
+  const aclCannAttr* attributes = nullptr;
+  size_t count = 0;
+  const aclError status = aclGetCannAttributeList(&attributes, &count);
+  Reference list(PyList_New(0));
+  for (size_t i = 0; list && i < count; ++i) {
+    const Reference item(to_python(attributes[i]));
+    if (!item || PyList_Append(list.get(), item.get()) != 0) return nullptr;
+  }
+  return tuple_of(list.release(), count, status);
+}
+
+PyObject* float_to_float16(const Arguments& arguments) {
+  if (!arguments.are_exactly(1)) return nullptr;
+  const double value = PyFloat_AsDouble(arguments.at(0));
+  if (PyErr_Occurred() != nullptr) return nullptr;
+  return to_python(aclFloatToFloat16(static_cast<float>(value)));
 }
 
 // Where the running Python code is.
@@ -73,7 +104,7 @@ PyObject* app_log(const Arguments& arguments) {
     return nullptr;
   }
   const CallPlace place = current_place();
-  // Whoever reads what is written may need the GIL.
+  // A reader of the log may need the GIL.
   without_gil([&] {
     aclAppLog(level, place.function.c_str(), place.file.c_str(), place.line, "%s", message.c_str());
     return 0;
@@ -92,7 +123,13 @@ PyMethodDef top_level_methods[] = {
     US_METHOD(acl, app_log, by_hand<app_log>),
     US_METHOD(acl, get_version, ask<aclrtGetVersion>),
     US_METHOD(acl, get_version_str, by_hand<get_version_str>),
+    US_METHOD(acl, get_cann_version, by_hand<get_cann_version>),
+    US_METHOD(acl, get_cann_attribute, ask<aclGetCannAttribute>),
+    US_METHOD(acl, get_cann_attribute_list, by_hand<get_cann_attribute_list>),
+    US_METHOD(acl, get_device_capability, ask<aclGetDeviceCapability>),
     US_METHOD(acl, data_type_size, ask<aclDataTypeSize>),
+    US_METHOD(acl, float16_to_float, ask<aclFloat16ToFloat>),
+    US_METHOD(acl, float_to_float16, by_hand<float_to_float16>),
     US_METHOD(acl, create_data_buffer, ask<aclCreateDataBuffer>),
     US_METHOD(acl, destroy_data_buffer, ask<aclDestroyDataBuffer>),
     US_METHOD(acl, get_data_buffer_addr, ask<aclGetDataBufferAddr>),

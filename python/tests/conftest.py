@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fixtures of the tests of the Python module, and a server that nobody else uses."""
+"""Fixtures of the tests of the Python module, and a server of their own."""
 import os
 import shutil
 import signal
@@ -10,7 +10,7 @@ import textwrap
 
 import pytest
 
-# Before anyone imports acl: the tests of one run see devices that nobody else uses.
+# Before acl is imported: the tests of one run see devices that no other process uses.
 _server = tempfile.mkdtemp(prefix="understudy-python-tests-")
 os.environ["UNDERSTUDY_RUNTIME_DIR"] = _server
 

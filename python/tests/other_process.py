@@ -5,7 +5,7 @@ import multiprocessing
 import acl
 from support import BLOCK, read, write
 
-CHECK_PIDS, ANY_PROCESS = 0, 1  # who may import what this process exports
+CHECK_PIDS, ANY_PROCESS = 0, 1  # which processes may import from this one
 PATIENCE = 100
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A pytest of its own for the tests of understudy.pytest_plugin, which name this as a plugin."""
 import glob
+import os
 
 import pytest
 
@@ -12,6 +13,7 @@ import pytest
 
 PROP = {"handleType": 0, "allocationType": 0, "memAttr": 4, "location": {"id": 0, "type": 1},
         "reserve": 0}
+POOL = {"allocType": 0, "handleType": 0, "location": {"id": 0, "type": 1}}
 SIZE = 2 << 20
 
 @pytest.fixture
@@ -39,9 +41,10 @@ def run(pytester):
             "-p", "understudy.pytest_plugin", "--strict-markers", *options, timeout=100
         )
 
-    before = set(glob.glob("/dev/shm/understudy-server-*"))
+    servers = f"/dev/shm/understudy-{os.geteuid()}.test-*"
+    before = set(glob.glob(servers))
     yield run_source
-    assert set(glob.glob("/dev/shm/understudy-server-*")) <= before
+    assert set(glob.glob(servers)) <= before
 
 
 def lines_with(result, text):

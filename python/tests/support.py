@@ -186,7 +186,7 @@ class Gate:
 def opened_by_another_thread(gate):
     """The block waits for what the gate holds, while another thread opens the gate.
 
-    If the wait kept the interpreter to itself, nobody could open it.
+    If the wait kept the interpreter to itself, no thread could open it.
     """
     context = acl.rt.get_context()[0]
     about_to_wait = threading.Event()

@@ -12,7 +12,8 @@ import pytest
 import acl
 from support import (
     INVALID_DEVICE, INVALID_HANDLE, INVALID_PARAM, LONG, NOBODY_SERVES, NOTHING_CAME,
-    STREAM_SUBSCRIBE, STREAM_SYNC_TIMEOUT, THREAD_SUBSCRIBE, Data, unraisable_exceptions,
+    RT_PARAM_INVALID, STREAM_SUBSCRIBE, STREAM_SYNC_TIMEOUT, THREAD_SUBSCRIBE, Data,
+    unraisable_exceptions,
 )
 
 NO_BLOCK, BLOCK = 0, 1
@@ -259,7 +260,7 @@ def test_references_of_dropped_callbacks_end_with_the_stream(device, drop):
 
 
 def launch_two(stream):
-    """Launches callbacks that nobody serves yet; weak references to their lists."""
+    """Launches callbacks that no thread serves yet; weak references to their lists."""
     assert acl.rt.subscribe_report(threading.get_ident(), stream) == 0
     lists = [Data(), Data()]
     for block, data in enumerate(lists):
@@ -331,7 +332,7 @@ def test_a_stream_that_nobody_serves_launches_nothing(stream):
 def test_a_stream_has_one_thread(served):
     own = threading.get_ident()
     assert acl.rt.subscribe_report(own, served) == STREAM_SUBSCRIBE
-    assert acl.rt.subscribe_report(own + 1, served) == STREAM_SUBSCRIBE
+    assert acl.rt.subscribe_report(own + 1, served) == RT_PARAM_INVALID
     assert acl.rt.unsubscribe_report(own + 1, served) == THREAD_SUBSCRIBE
 
 

@@ -285,3 +285,35 @@ def test_wrong_arguments_of_memset(stream, second):
     assert acl.rt.memset_async(second, 8, 1, 8, 12345) == INVALID_HANDLE
     assert acl.rt.synchronize_stream(stream) == 0
     assert read(second, SIZE) == PATTERN
+
+
+# ---- Reductions and described copies ----
+
+
+def test_reduction_adds_elements(stream):
+    ptr, ret = acl.rt.malloc(4096, 0)
+    assert ret == 0
+    data = (1).to_bytes(4, "little") * 4
+    assert acl.rt.memcpy(ptr, 16, acl.util.bytes_to_ptr(data), 16, 1) == 0
+    assert acl.rt.reduce_async(ptr, ptr, 16, 10, 3, stream, 0) == 0
+    assert acl.rt.synchronize_stream(stream) == 0
+    back = bytes(16)
+    assert acl.rt.memcpy(acl.util.bytes_to_ptr(back), 16, ptr, 16, 2) == 0
+    assert back == (2).to_bytes(4, "little") * 4
+    assert acl.rt.free(ptr) == 0
+
+
+def test_described_copy(stream):
+    ptr, ret = acl.rt.malloc(4096, 0)
+    assert ret == 0
+    assert acl.rt.memcpy(ptr, 7, acl.util.bytes_to_ptr(b"written"), 7, 1) == 0
+    size, ret = acl.rt.get_memcpy_desc_size(6)
+    assert ret == 0 and 0 < size <= 64
+    assert acl.rt.set_memcpy_desc(ptr + 1024, 6, ptr, ptr + 2048, 7, 0) == (ptr + 1024, 0)
+    assert acl.rt.memcpy_async_with_desc(ptr + 1024, 6, stream) == 0
+    assert acl.rt.cmo_async(ptr, 64, 0, stream) == 0
+    assert acl.rt.synchronize_stream(stream) == 0
+    back = bytes(7)
+    assert acl.rt.memcpy(acl.util.bytes_to_ptr(back), 7, ptr + 2048, 7, 2) == 0
+    assert back == b"written"
+    assert acl.rt.free(ptr) == 0

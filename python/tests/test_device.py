@@ -322,3 +322,31 @@ def test_unknown_system_parameters_are_refused(device, option):
     value, ret = acl.rt.get_sys_param_opt(option)
     assert value == 0 and ret != 0
     assert acl.rt.set_sys_param_opt(option, 1) != 0
+
+
+# ---- Limits of cores ----
+
+
+def test_limit_of_a_device_is_remembered_and_taken_back(device):
+    most, ret = acl.rt.get_device_res_limit(0, 0)
+    assert ret == 0 and most > 1
+    assert acl.rt.set_device_res_limit(0, 0, most - 1) == 0
+    assert acl.rt.get_device_res_limit(0, 0) == (most - 1, 0)
+    assert acl.rt.get_res_in_current_thread(0) == (most - 1, 0)
+    assert acl.rt.reset_device_res_limit(0) == 0
+    assert acl.rt.get_device_res_limit(0, 0) == (most, 0)
+
+
+def test_limit_of_a_stream_becomes_that_of_the_thread(device):
+    stream, ret = acl.rt.create_stream()
+    assert ret == 0
+    most, _ = acl.rt.get_stream_res_limit(stream, 1)
+    assert acl.rt.set_stream_res_limit(stream, 1, 1) == 0
+    assert acl.rt.get_res_in_current_thread(1) == (most, 0)
+    assert acl.rt.use_stream_res_in_current_thread(stream) == 0
+    assert acl.rt.get_res_in_current_thread(1) == (1, 0)
+    assert acl.rt.unuse_stream_res_in_current_thread(stream) == 0
+    assert acl.rt.get_res_in_current_thread(1) == (most, 0)
+    assert acl.rt.reset_stream_res_limit(stream) == 0
+    assert acl.rt.get_stream_res_limit(stream, 1) == (most, 0)
+    assert acl.rt.destroy_stream(stream) == 0

@@ -90,7 +90,7 @@ def test_creating_needs_a_context():
 def test_events_are_counted(device):
     count, ret = acl.rt.get_event_avail_num()
     assert ret == 0 and count > 0
-    event = acl.rt.create_event()[0]
+    event = acl.rt.create_event_with_flag(SYNC)[0]
     assert acl.rt.get_event_avail_num() == (count - 1, 0)
     assert acl.rt.destroy_event(event) == 0
     assert acl.rt.get_event_avail_num() == (count, 0)

@@ -109,6 +109,34 @@ def test_exit_and_interrupt_end_the_session(run):
     assert result.ret == pytest.ExitCode.INTERRUPTED
 
 
+def test_a_terminated_session_leaves_no_server(run, pytester):
+    result = run(
+        """
+def test_stop(npu):
+    open("directory", "w").write(npu.directory)
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    signal_parent(signal.SIGTERM)
+
+def test_after(npu): pass
+"""
+    )
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    assert not os.path.exists((pytester.path / "directory").read_text())
+
+
+def test_a_handler_of_sigterm_stays(run):
+    result = run(
+        """
+def handler(number, frame): raise KeyboardInterrupt
+
+def test_handler(npu): assert signal.getsignal(signal.SIGTERM) is handler
+
+signal.signal(signal.SIGTERM, handler)
+"""
+    )
+    result.assert_outcomes(passed=1)
+
+
 def test_no_test_outlives_pytest(run, pytester):
     result = run(
         """
@@ -127,7 +155,7 @@ def test_orphan(npu):
     with open(pytester.path / "lock", "w") as lock:
         fcntl.lockf(lock, fcntl.LOCK_EX)  # waits for the end of the test
     assert not (pytester.path / "outlived").exists()
-    shutil.rmtree((pytester.path / "directory").read_text())  # nobody was left to do so
+    shutil.rmtree((pytester.path / "directory").read_text())  # no process was left to do so
 
 
 def test_a_timeout_by_signal_fails_the_test_alone(run, pytester):

@@ -172,6 +172,21 @@ def test_warns(npu):
     assert lines_with(result, "UserWarning: Local: and of this")
 
 
+def test_suite_properties_are_kept(run, pytester):
+    run(
+        """
+def test_one(npu, record_testsuite_property): record_testsuite_property("first", "from a child")
+def test_two(record_testsuite_property): record_testsuite_property("second", "from here")
+def test_three(npu, record_testsuite_property): record_testsuite_property("third", 3)
+""",
+        "--junitxml=report.xml",
+    )
+    suite = xml.etree.ElementTree.parse(pytester.path / "report.xml").getroot()[0]
+    assert [(one.get("name"), one.get("value")) for one in suite.find("properties")] == [
+        ("first", "from a child"), ("second", "from here"), ("third", "3")
+    ]
+
+
 def test_junitxml_has_times_properties_and_failures(run, pytester):
     run(
         """

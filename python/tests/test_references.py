@@ -150,6 +150,7 @@ SLOW = {
     "reserve": lambda t: acl.rt.release_mem_address(acl.rt.reserve_mem_address(BLOCK, 0, 0, 0)[0]),
     "stream": lambda t: acl.rt.destroy_stream(acl.rt.create_stream()[0]),
     "event": lambda t: acl.rt.destroy_event(acl.rt.create_event()[0]),
+    "notify": lambda t: acl.rt.destroy_notify(acl.rt.create_notify(0)[0]),
     "map": lambda t: (
         acl.rt.map_mem(t["place"], BLOCK, 0, t["handle"], 0), acl.rt.unmap_mem(t["place"])),
     "key": lambda t: acl.rt.ipc_mem_close(
@@ -170,6 +171,8 @@ REFUSED = {
     "key": (lambda t: acl.rt.ipc_mem_get_export_key(0, BLOCK, 65, 0), 100000),
     "device": (lambda t: acl.rt.set_device(-1), 107001),
     "stream": (lambda t: acl.rt.stream_query(12345), 107017),
+    "notifies": (lambda t: acl.rt.notify_batch_reset([12345, 54321]), 107017),
+    "notify key": (lambda t: acl.rt.notify_import_by_key(KEY, 0), 107017),
 }
 
 RAISING = {
@@ -187,6 +190,7 @@ RAISING = {
     "pid list beyond 32 bits": (
         lambda t: acl.rt.ipc_mem_set_import_pid(KEY, HUGE_PID), OverflowError),
     "pid list of none": (lambda t: acl.rt.ipc_mem_set_import_pid(KEY, None), TypeError),
+    "notifies with text": (lambda t: acl.rt.notify_batch_reset([1, KEY]), TypeError),
     "key of bytes": (lambda t: acl.rt.ipc_mem_close(DATA), TypeError),
     "bytes of text": (lambda t: acl.util.bytes_to_ptr(KEY), TypeError),
     "bytes of nowhere": (lambda t: acl.util.ptr_to_bytes(0, 64), ValueError),

@@ -242,13 +242,34 @@ def test_objects_counts_each_kind(fresh):
         assert acl.rt.free_host(host) == 0
         assert understudy.objects() == malloced
         assert acl.rt.free(pointer) == 0
-        print(malloced[1:], mapped[1:], mapped.device_bytes - malloced.device_bytes)
+        print(malloced[1:6], mapped[1:6], mapped.device_bytes - malloced.device_bytes)
         print(malloced.device_bytes >= size, understudy.objects())
         """
     )
     assert printed == (
         f"(1, 0, 0, 0, 0) (1, 1, 1, 1, 1) {2 << 20}\nTrue {understudy.Objects()}\n"
     )
+
+
+def test_objects_counts_streams_events_notifies_and_pools(fresh):
+    printed = fresh(
+        """
+        import acl, understudy
+        acl.init()
+        acl.rt.set_device(0)
+        PROPS = {"allocType": 0, "handleType": 0, "location": {"id": 0, "type": 1}}
+        made = [(acl.rt.create_stream, acl.rt.destroy_stream),
+                (acl.rt.create_event, acl.rt.destroy_event),
+                (lambda: acl.rt.create_notify(0), acl.rt.destroy_notify),
+                (lambda: acl.rt.mem_pool_create(PROPS), acl.rt.mem_pool_destroy)]
+        handles = [create() for create, _ in made]
+        print(understudy.objects()[6:])
+        assert [ret for _, ret in handles] == [0, 0, 0, 0]
+        assert [end(handle) for (handle, _), (_, end) in zip(handles, made)] == [0, 0, 0, 0]
+        print(understudy.objects()[6:])
+        """
+    )
+    assert printed == "(1, 1, 1, 1)\n(0, 0, 0, 0)\n"
 
 
 def test_a_fork_child_has_nothing_alive(fresh):

@@ -212,3 +212,52 @@ def test_independent_program_shares_the_block(handle, place, flags):
     assert program.returncode == 0
     assert printed == "question\n"
     assert read(place, 8) == b"noitseuq"
+
+
+# ---- Handles of either kind ----
+
+NUMBER = 1
+
+
+def test_numbers_are_shared_by_the_calls_for_either_kind(other, handle, place):
+    token, ret = acl.rt.mem_export_to_shareable_handle_v2(handle, CHECK_PIDS, NUMBER)
+    assert ret == 0 and token > 0
+    assert acl.rt.mem_set_pid_to_shareable_handle_v2(token, NUMBER, [other.pid()]) == 0
+    imported, ret = other.mem_import_from_shareable_handle_v2(token, NUMBER, 0)
+    assert ret == 0 and imported > 0
+    theirs = other.map_somewhere(imported)
+    both_sides_see_each_other(place, other, theirs)
+    assert other.unmap(theirs) == (0, 0)
+    assert other.free_physical(imported) == 0
+
+
+def test_handle_for_other_servers_is_bytes(fresh):
+    fresh(
+        """
+        import acl
+        assert acl.rt.set_device(0) == 0
+        prop = {"handleType": 0, "allocationType": 0, "memAttr": 4, "location": {"id": 0, "type": 1}}
+        handle, ret = acl.rt.malloc_physical(2 << 20, prop, 0)
+        assert ret == 0
+        token, ret = acl.rt.mem_export_to_shareable_handle_v2(handle, 1, 2)
+        assert ret == 0 and type(token) is bytes and len(token) == 128
+        assert acl.rt.mem_import_from_shareable_handle_v2(token, 2, 0) == (0, 207006)
+        assert acl.rt.mem_import_from_shareable_handle_v2(token[:-1] + b"!", 2, 0)[1] != 0
+        """,
+        UNDERSTUDY_PRODUCT="a3",
+    )
+
+
+@pytest.mark.parametrize(
+    "token, error", [(None, TypeError), ("1", TypeError), (b"x" * 129, ValueError)]
+)
+def test_wrong_handle_of_either_kind_raises(token, error):
+    with pytest.raises(error):
+        acl.rt.mem_import_from_shareable_handle_v2(token, NUMBER, 0)
+    with pytest.raises(error):
+        acl.rt.mem_set_pid_to_shareable_handle_v2(token, NUMBER, [1])
+
+
+def test_unknown_kind_of_handle_gives_none(handle):
+    token, ret = acl.rt.mem_export_to_shareable_handle_v2(handle, ANY_PROCESS, 7)
+    assert token == 0 and ret != 0

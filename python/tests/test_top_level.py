@@ -350,3 +350,54 @@ def test_a_log_line_may_be_read_by_a_thread_of_the_program(fresh):
         """
     )
     assert printed.split() == ["True"]
+
+
+# ---- Capabilities ----
+
+
+def test_features_are_listed_and_told():
+    features, count, ret = acl.get_cann_attribute_list()
+    assert ret == 0 and count == len(features) == 3
+    assert sorted(features) == [0, 1, 2]
+    for feature in features:
+        value, ret = acl.get_cann_attribute(feature)
+        assert ret == 0 and value in (0, 1)
+    assert acl.get_cann_attribute(77) == (0, INVALID_PARAM)
+
+
+def test_figures_of_a_device():
+    cores, ret = acl.get_device_capability(0, 0)
+    assert ret == 0 and cores > 0
+    assert acl.get_device_capability(99, 0) == (0, INVALID_PARAM)
+
+
+def test_version_of_a_package_in_parts():
+    version, ret = acl.get_cann_version(1)
+    assert ret == 0
+    assert version["version"].startswith(version["majorVersion"] + ".")
+    assert set(version) == {
+        "version", "majorVersion", "minorVersion", "releaseVersion", "patchVersion", "reserved"
+    }
+    assert acl.get_cann_version(77) == ({}, INVALID_PARAM)
+
+
+# ---- Half precision ----
+
+
+@pytest.mark.parametrize(
+    "bits, value", [(0, 0.0), (0x3C00, 1.0), (0xC000, -2.0), (1, 2.0**-24), (0x7BFF, 65504.0)]
+)
+def test_half_precision_there_and_back(bits, value):
+    assert acl.float16_to_float(bits) == value
+    assert acl.float_to_float16(value) == bits
+
+
+def test_half_precision_has_no_infinity():
+    assert acl.float16_to_float(0x7C00) == 65536.0
+    assert acl.float_to_float16(float("inf")) == 0x7BFF
+    assert acl.float_to_float16(float("nan")) == 0x7BFF
+    assert acl.float_to_float16(7) == 0x4700
+    with pytest.raises(OverflowError):
+        acl.float16_to_float(0x10000)
+    with pytest.raises(TypeError):
+        acl.float_to_float16("1")

@@ -21,7 +21,7 @@ def block(device):
 
 @pytest.fixture
 def closed_page():
-    """The address of a page that nobody may read, behind one that everybody may."""
+    """The address of a page that cannot be read, behind one that can."""
     library = ctypes.CDLL(None, use_errno=True)
     memory = mmap.mmap(-1, 2 * mmap.PAGESIZE)
     view = (ctypes.c_char * len(memory)).from_buffer(memory)

@@ -259,7 +259,7 @@ def test_mapping_is_not_replaced(place, handle):
     assert acl.rt.unmap_mem(place) == RT_PARAM_INVALID
 
 
-def test_one_reservation_holds_one_device_at_a_time(place, handle):
+def test_a_reservation_belongs_to_its_first_device(place, handle):
     before = free_bytes()
     other, ret = acl.rt.malloc_physical(BLOCK, prop(number=1), 0)
     assert ret == 0 and other != handle
@@ -267,7 +267,8 @@ def test_one_reservation_holds_one_device_at_a_time(place, handle):
     assert acl.rt.map_mem(place, BLOCK, 0, handle, 0) == 0
     assert acl.rt.map_mem(place + BLOCK, BLOCK, 0, other, 0) == RT_PARAM_INVALID
     assert acl.rt.unmap_mem(place) == 0
-    assert acl.rt.map_mem(place + BLOCK, BLOCK, 0, other, 0) == 0
+    assert acl.rt.map_mem(place + BLOCK, BLOCK, 0, other, 0) == RT_PARAM_INVALID
+    assert acl.rt.map_mem(place + BLOCK, BLOCK, 0, handle, 0) == 0
     assert acl.rt.unmap_mem(place + BLOCK) == 0
     assert acl.rt.free_physical(other) == 0
 
@@ -313,3 +314,78 @@ def test_granularity(option):
 )
 def test_wrong_granularity_question_is_refused(wanted, option, code):
     assert acl.rt.mem_get_allocation_granularity(wanted, option) == (0, code)
+
+
+# ---- Beyond the published module ----
+
+READ_WRITE, NO_ACCESS = 3, 0
+
+
+def test_access_is_granted_after_a_mapping_without_it(device, handle, place):
+    own = {"id": 0, "type": 1}
+    assert acl.rt.mem_map_no_access(place, BLOCK, 0, handle, 0) == 0
+    assert acl.rt.mem_get_access(place, own) == (NO_ACCESS, 0)
+    grant = {"flags": READ_WRITE, "location": own}
+    assert acl.rt.mem_set_access(place, BLOCK, [grant]) == 0
+    assert acl.rt.mem_get_access(place, own) == (READ_WRITE, 0)
+    write(place, b"granted")
+    assert read(place, 7) == b"granted"
+    assert acl.rt.unmap_mem(place) == 0
+
+
+@pytest.mark.parametrize(
+    "desc, error",
+    [
+        ({}, TypeError),
+        ([1], TypeError),
+        ([{}], KeyError),
+        ([{"flags": 1}], KeyError),
+        ([{"flags": 1, "location": {"id": 0}}], KeyError),
+        ([{"flags": "1", "location": {"id": 0, "type": 1}}], TypeError),
+    ],
+)
+def test_wrong_grants_raise(place, desc, error):
+    with pytest.raises(error):
+        acl.rt.mem_set_access(place, BLOCK, desc)
+
+
+def test_empty_list_of_grants_reaches_the_library(device, handle, place):
+    assert acl.rt.map_mem(place, BLOCK, 0, handle, 0) == 0
+    assert acl.rt.mem_set_access(place, BLOCK, []) == RT_PARAM_INVALID
+    assert acl.rt.unmap_mem(place) == 0
+
+
+def test_handle_and_range_behind_an_address(device, handle, place):
+    assert acl.rt.map_mem(place, BLOCK, 0, handle, 0) == 0
+    assert acl.rt.mem_retain_allocation_handle(place) == (handle, 0)
+    assert acl.rt.free_physical(handle) == 0
+    base, size, ret = acl.rt.mem_get_address_range(place + 5)
+    assert (base, ret) == (place, 0) and size >= BLOCK
+    assert acl.rt.unmap_mem(place) == 0
+
+
+def test_properties_of_a_handle(device, handle):
+    properties, ret = acl.rt.mem_get_allocation_properties_from_handle(handle)
+    assert ret == 0
+    assert properties["location"] == {"id": 0, "type": 1}
+    assert set(properties) == set(prop())
+    assert acl.rt.mem_get_allocation_properties_from_handle(0)[0] == {}
+
+
+def test_addresses_for_blocks_of_any_device(fresh):
+    assert acl.rt.reserve_mem_address_no_uc_memory(GIB, 0, 100 * TIB, 1) == (0, NOT_SUPPORTED)
+    fresh(
+        """
+        import acl
+        size = 1 << 30
+
+        def reserve(wish):
+            return acl.rt.reserve_mem_address_no_uc_memory(size, 0, wish, 1) == (wish, 0)
+
+        # A sanitizer has taken some of them.
+        wish = next(tib << 40 for tib in range(40, 224, 8) if reserve(tib << 40))
+        assert acl.rt.reserve_mem_address_no_uc_memory(size, 0, wish, 1) == (0, 107000)
+        assert acl.rt.release_mem_address(wish) == 0
+        """,
+        UNDERSTUDY_PRODUCT="a3",
+    )

@@ -15,12 +15,14 @@ import re
 import signal
 import sys
 import tempfile
+import threading
 import traceback
 import warnings
-from typing import IO, Any, Callable, Dict, List, NamedTuple, NoReturn, Optional, Tuple
+from typing import IO, Any, Callable, Dict, Iterator, List, NamedTuple, NoReturn, Optional, Tuple
 
 import pytest
 from _pytest._code.code import ReprExceptionInfo, ReprFileLocation, ReprTracebackNative
+from _pytest.junitxml import xml_key
 
 Reports = List[pytest.TestReport]
 
@@ -38,6 +40,7 @@ class _Result(NamedTuple):
 
     reports: List[Dict[str, Any]]
     warnings: List[Tuple[Warning, str, int]]
+    suite_properties: List[Tuple[str, str]]  # new ones
     stop: Optional[BaseException]  # one of _ENDS_SESSION
     should_stop: Any
 
@@ -47,7 +50,7 @@ def run_in_child(
 ) -> Reports:
     """Calls run, which must tear down everything, in a child, and gives the reports to log."""
     _prepare_fork(item)
-    # Files rather than pipes: whoever inherits them, the parent only waits for its child.
+    # Files, not pipes: other processes may inherit them; the parent waits for its child only.
     with tempfile.TemporaryFile() as result_file, tempfile.TemporaryFile() as crash_file:
         child = _fork()
         if child == 0:
@@ -86,6 +89,22 @@ def failure_text(item: pytest.Item, text: str) -> ReprExceptionInfo:
     return ReprExceptionInfo(ReprTracebackNative([text + "\n"]), place)
 
 
+@contextlib.contextmanager
+def interrupted_by_sigterm() -> Iterator[None]:
+    """SIGTERM ends the session as Ctrl-C does, unless the program has decided about it."""
+    is_ours = (
+        threading.current_thread() is threading.main_thread()
+        and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    )
+    if is_ours:
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        if is_ours:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
 # ---- The child
 
 
@@ -118,6 +137,8 @@ def _be_child(
     code = 1
     try:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # no test outlives pytest
+        if signal.getsignal(signal.SIGTERM) is signal.default_int_handler:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)  # of interrupted_by_sigterm
         faulthandler.enable(file=crash_file)
         _leave_to_parent(item.session)
         result = _run(item, run)
@@ -147,6 +168,7 @@ def _leave_to_parent(session: Any) -> None:
 def _run(item: pytest.Item, run: Callable[[], Reports]) -> _Result:
     reports: Reports = []
     stop: Optional[BaseException] = None
+    suite_properties = len(_suite_properties(item.config))
     with warnings.catch_warnings(record=True) as caught:
         try:
             reports = run()
@@ -157,6 +179,7 @@ def _run(item: pytest.Item, run: Callable[[], Reports]) -> _Result:
         [_sendable(hook.pytest_report_to_serializable(config=item.config, report=one))
          for one in reports],
         [(_portable(one), one.filename, one.lineno) for one in caught],
+        _suite_properties(item.config)[suite_properties:],
         stop,
         item.session.shouldstop,
     )
@@ -168,6 +191,11 @@ def _sendable(report: Dict[str, Any]) -> Dict[str, Any]:
     except Exception:  # a test may record any object as a property
         report["user_properties"] = [(name, repr(it)) for name, it in report["user_properties"]]
     return report
+
+
+def _suite_properties(config: pytest.Config) -> List[Tuple[str, str]]:
+    """Where record_testsuite_property puts them."""
+    return config.stash[xml_key].global_properties if xml_key in config.stash else []
 
 
 def _portable(warning: warnings.WarningMessage) -> Warning:
@@ -221,6 +249,7 @@ def _crash_reports(item: pytest.Item, end: str, details: str) -> Reports:
 def _accept(item: pytest.Item, result: _Result) -> Reports:
     for warning, path, line in result.warnings:
         warnings.showwarning(warning, type(warning), path, line)  # filtered already
+    _suite_properties(item.config).extend(result.suite_properties)
     if result.stop is not None:
         raise result.stop
     item.session.shouldstop = item.session.shouldstop or result.should_stop

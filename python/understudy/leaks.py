@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One sentence about what is alive and was not before."""
+"""What is alive and was not before: one sentence, and the places where it was made."""
 from __future__ import annotations
 
+import collections
 import gc
+import os
+from typing import List
 
+from .calls import Calls, Place
 from .library import Objects, objects
 
 # What one of them is called, and the call that ends it.
@@ -13,27 +17,58 @@ _KINDS = {
     "physical_handles": ("physical handle", "free_physical"),
     "reservations": ("reservation", "release_mem_address"),
     "mappings": ("mapping", "unmap_mem"),
+    "streams": ("stream", "destroy_stream"),
+    "events": ("event", "destroy_event"),
+    "notifies": ("notify", "destroy_notify"),
+    "pools": ("memory pool", "mem_pool_destroy"),
 }
+_PLURALS = {"notify": "notifies"}
 _UNITS = {"GiB": 1 << 30, "MiB": 1 << 20, "KiB": 1 << 10, "bytes": 1}
+_MOST_PLACES = 20
 
 
-def leaks_since(before: Objects) -> str:
-    """The sentence, or nothing if nothing leaks."""
+def leaks_since(before: Objects, calls: Calls, folder: str) -> str:
+    """The text, or nothing if nothing leaks. Paths are relative to the folder if they are in it."""
     if all(now <= then for now, then in zip(objects(), before)):
         return ""
     gc.collect()  # owners in reference cycles free late, but do not leak
-    return leak_sentence(before, objects())
+    after = objects()
+    sentence = leak_sentence(before, after)
+    return "\n".join([sentence, *_places(before, after, calls, folder)]) if sentence else ""
 
 
 def leak_sentence(before: Objects, after: Objects) -> str:
     more = {name: now - then for name, now, then in zip(Objects._fields, after, before)}
     found = [name for name in _KINDS if more[name] > 0]
-    parts = [f"{more[name]} {_KINDS[name][0]}{'s' if more[name] > 1 else ''}" for name in found]
+    parts = [_counted(more[name], name) for name in found]
     if more["device_bytes"] > 0:
         parts.append(f"{_size(more['device_bytes'])} of device memory")
     calls = ", ".join(_KINDS[name][1] for name in found)
     advice = f" (acl.rt.{calls})" if calls else ""
     return f"test leaks: {', '.join(parts)}{advice}" if parts else ""
+
+
+def _places(before: Objects, after: Objects, calls: Calls, folder: str) -> List[str]:
+    lines: List[str] = []
+    for kind in _KINDS:
+        places = calls.places(kind)
+        # If there are more, some were ended unseen, and it is not known which.
+        if len(places) <= getattr(after, kind) - getattr(before, kind):
+            for place, count in collections.Counter(places).items():
+                lines.append(f"  {_counted(count, kind)} by {_text(place, folder)}")
+    left_out = len(lines) - _MOST_PLACES
+    return lines[:_MOST_PLACES] + ([f"  and {left_out} more places"] if left_out > 0 else [])
+
+
+def _text(place: Place, folder: str) -> str:
+    inside = os.path.join(folder, "")
+    path = place.path[len(inside):] if place.path.startswith(inside) else place.path
+    return f"{place.function} at {path}:{place.line}"
+
+
+def _counted(count: int, kind: str) -> str:
+    name = _KINDS[kind][0]
+    return f"{count} {name if count == 1 else _PLURALS.get(name, name + 's')}"
 
 
 def _size(count: int) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from typing import NamedTuple, Optional
+from typing import Callable, NamedTuple, Optional
 
 LIBRARY = "libascendcl.so"
 
@@ -22,14 +22,48 @@ class Objects(NamedTuple):
     physical_handles: int = 0
     reservations: int = 0
     mappings: int = 0
+    streams: int = 0
+    events: int = 0
+    notifies: int = 0
+    pools: int = 0
 
 
 class _Counts(ctypes.Structure):
-    """aclUnderstudyObjects; its first members are those of Objects, in the same order."""
+    """aclUnderstudyObjects; its members are those of Objects, in the same order, and others."""
 
-    _fields_ = [(name, ctypes.c_uint64) for name in Objects._fields] + [
-        ("reserved", ctypes.c_uint64 * 10)
+    _fields_ = [
+        *((name, ctypes.c_uint64) for name in Objects._fields[:6]),
+        ("held_calls", ctypes.c_uint64),
+        *((name, ctypes.c_uint64) for name in Objects._fields[6:]),
+        ("reserved", ctypes.c_uint64 * 5),
     ]
+
+
+class _Failure(ctypes.Structure):
+    """aclUnderstudyFailure."""
+
+    _fields_ = [
+        ("function", ctypes.c_char_p),
+        ("sentence", ctypes.c_char_p),
+        ("code", ctypes.c_int),
+        ("device_id", ctypes.c_int32),
+        ("stream_id", ctypes.c_uint32),
+        ("task_id", ctypes.c_uint32),
+        ("reserved", ctypes.c_uint64 * 4),
+    ]
+
+    def __str__(self) -> str:
+        if self.function is not None:
+            subject = str(self.function, errors="replace")
+        else:
+            subject = f"a task of stream {self.stream_id} on device {self.device_id}"
+        return f"{subject} failed with {self.code}: {str(self.sentence, errors='replace')}"
+
+
+_Listener = ctypes.CFUNCTYPE(None, ctypes.POINTER(_Failure), ctypes.c_void_p)
+_no_listener = _Listener(0)
+# What the library calls; it must live for as long as that.
+_listener = _no_listener
 
 
 def objects() -> Objects:
@@ -53,6 +87,42 @@ def runtime_directory() -> Optional[str]:
     function.restype = ctypes.c_char_p
     path = function()
     return None if path is None else os.fsdecode(path)
+
+
+def listen(hear: Callable[[str], object]) -> bool:
+    """Has hear called with a sentence about each call or task of this process that fails.
+
+    It runs on the thread that failed. False, and nothing happens, without the software NPU. A fork
+    child starts without a listener.
+    """
+
+    def hear_failure(failure: ctypes._Pointer[_Failure], _: object) -> None:
+        hear(str(failure.contents))
+
+    return _set_listener(_Listener(hear_failure))
+
+
+def stop_listening() -> None:
+    """Returns when no thread is in the listener any more."""
+    _set_listener(_no_listener)
+
+
+def is_here() -> bool:
+    """Whether this process has loaded the software NPU's library."""
+    library = _loaded_library()
+    return library is not None and hasattr(library, "aclUnderstudySetErrorListener")
+
+
+def _set_listener(listener: ctypes._FuncPointer) -> bool:
+    global _listener
+    library = _loaded_library()
+    if library is None or not is_here():
+        return False
+    ret = _function(library, "aclUnderstudySetErrorListener")(listener, None)
+    if ret != 0:
+        raise ServerError(f"aclUnderstudySetErrorListener failed with {ret}")
+    _listener = listener  # the one before is not in use any more
+    return True
 
 
 def _loaded_library() -> Optional[ctypes.CDLL]:

@@ -2,17 +2,25 @@
 """pytest plugin: the fixture and the marker npu give a test a software NPU of its own.
 
 A process has one server for its life, so such a test runs in a fork child of pytest. A test that
-leaves objects on the devices fails.
+leaves objects on the devices fails, a test that fails shows what the software NPU said of failed
+calls, and one that uses acl without npu is told so.
 """
 from __future__ import annotations
 
 import contextlib
+from types import ModuleType
 from typing import Any, Callable, Dict, Optional, TypeVar
 
 import pytest
 from _pytest.runner import runtestprotocol
 
-from .forked import Reports, failure_text, make_call, make_report, run_in_child, tear_down_here
+from .calls import Calls
+from .errors import ErrorRecord
+from .forked import (
+    Reports, failure_text, interrupted_by_sigterm, make_call, make_report, run_in_child,
+    tear_down_here,
+)
+from .imports import AclImports
 from .leaks import leaks_since
 from .library import Objects, ServerError, objects
 from .server import Server
@@ -23,6 +31,30 @@ _SERVER = pytest.StashKey[Server]()
 _SESSION_SERVER = pytest.StashKey[Server]()
 _COUNTED_BEFORE = pytest.StashKey[Objects]()
 _BY_INI = ("product", "devices", "memory")
+_WITHOUT_NPU = (
+    "this test uses acl without npu: it runs in the process of pytest, on the server of all"
+    " programs of its user, and what it leaves there is not seen; give it the fixture npu or the"
+    " marker npu, or set the ini option npu_missing to off"
+)
+
+# Of the process: what fails, and what is made where. A fork child has copies of its own, except
+# that its parent sees what failed there.
+_ERRORS = ErrorRecord()
+_CALLS = Calls()
+
+
+class NpuWarning(pytest.PytestWarning):
+    """A test uses acl without npu."""
+
+
+def _watch(acl: ModuleType) -> None:
+    _CALLS.watch(acl)
+    _ERRORS.listen()
+
+
+# Now, because modules of tests bind functions of acl when they are imported.
+_IMPORTS = AclImports(_watch)
+_IMPORTS.install()
 
 
 def _first(hook: _Hook) -> _Hook:
@@ -30,10 +62,16 @@ def _first(hook: _Hook) -> _Hook:
     return hook
 
 
+def _last(hook: _Hook) -> _Hook:
+    pytest.hookimpl(trylast=True)(hook)
+    return hook
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addini("npu_product", "product of the npu fixture's server", default="a2")
     parser.addini("npu_devices", "number of devices of the npu fixture's server", default="2")
     parser.addini("npu_memory", "memory of each of these devices", default="4G")
+    parser.addini("npu_missing", "tests that use acl without npu: warn, error, off", default="warn")
     parser.getgroup("understudy").addoption(
         "--npu-in-process",
         action="store_true",
@@ -48,9 +86,14 @@ def pytest_configure(config: pytest.Config) -> None:
         ' NPU of its own, with these settings of understudy.Server; leaks="allow" lets it leave'
         " objects behind",
     )
+    missing = config.getini("npu_missing")
+    if missing not in ("warn", "error", "off"):
+        raise pytest.UsageError(f'npu_missing is "warn", "error" or "off", not {missing!r}')
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
+    _IMPORTS.remove()
+    _ERRORS.stop_listening()
     server = config.stash.get(_SESSION_SERVER, None)
     if server is not None:
         server.close()
@@ -67,7 +110,10 @@ def npu(request: pytest.FixtureRequest) -> Server:
 
 @_first
 def pytest_runtest_protocol(item: pytest.Item, nextitem: Optional[pytest.Item]) -> Optional[bool]:
-    if "npu" not in getattr(item, "fixturenames", ()) and not item.get_closest_marker("npu"):
+    _ERRORS.clear()
+    _ERRORS.listen()
+    _CALLS.begin()
+    if not _has_npu(item):
         return None
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
     for report in _run(item, nextitem):
@@ -76,21 +122,27 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: Optional[pytest.Item]) 
     return True
 
 
+def _has_npu(item: pytest.Item) -> bool:
+    return "npu" in getattr(item, "fixturenames", ()) or bool(item.get_closest_marker("npu"))
+
+
 def _run(item: pytest.Item, nextitem: Optional[pytest.Item]) -> Reports:
     in_process = item.config.getoption("npu_in_process")
-    try:
-        server = _session_server(item) if in_process else _make_server(item)
-    except (ServerError, TypeError, ValueError, OSError) as error:
-        failed = make_report(item, "setup", f"no server for this test: {error}")
-        return [failed, make_report(item, "teardown"), *tear_down_here(item, nextitem)]
-    if in_process:
-        return _run_counted(item, server, nextitem)
-    with contextlib.closing(server):
-        return run_in_child(item, nextitem, lambda: _run_on(item, server))
+    with contextlib.nullcontext() if in_process else interrupted_by_sigterm():
+        try:
+            server = _session_server(item) if in_process else _make_server(item)
+        except (ServerError, TypeError, ValueError, OSError) as error:
+            failed = make_report(item, "setup", f"no server for this test: {error}")
+            return [failed, make_report(item, "teardown"), *tear_down_here(item, nextitem)]
+        if in_process:
+            return _run_counted(item, server, nextitem)
+        with contextlib.closing(server), _ERRORS.left_to_child():
+            return run_in_child(item, nextitem, lambda: _run_on(item, server))
 
 
 def _run_on(item: pytest.Item, server: Server) -> Reports:
     server.__enter__()
+    _ERRORS.take_over()
     item.stash[_COUNTED_BEFORE] = objects()
     return _run_counted(item, server, None)
 
@@ -138,7 +190,7 @@ def _run_counted(item: pytest.Item, server: Server, nextitem: Optional[pytest.It
     before = item.stash.get(_COUNTED_BEFORE, None)
     if before is None or _marked(item).get("leaks") == "allow" or not all(map(_is_clean, reports)):
         return reports
-    leaks = leaks_since(before)
+    leaks = leaks_since(before, _CALLS, str(item.config.invocation_params.dir))
     if not leaks:
         return reports
     return [_leak_report(item, one, leaks) if one.when == "call" else one for one in reports]
@@ -166,11 +218,43 @@ def pytest_fixture_setup(fixturedef: Any, request: Any) -> None:
         _count_before(request.node)
 
 
-@_first
-def pytest_runtest_call(item: pytest.Item) -> None:
+@_last
+def pytest_runtest_setup(item: pytest.Item) -> None:
     _count_before(item)
 
 
 def _count_before(item: pytest.Item) -> None:
     if _SERVER in item.stash and _COUNTED_BEFORE not in item.stash:
+        _CALLS.begin()
         item.stash[_COUNTED_BEFORE] = objects()
+
+
+# ---- What failed
+
+
+@_first
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    lines = _ERRORS.lines() if report.failed else []
+    if lines:
+        report.sections.append(("software NPU: errors", "\n".join(lines)))
+        _ERRORS.clear()  # the next report of the test has what comes now
+
+
+# ---- Tests that use acl without npu
+
+
+@_last
+def pytest_runtest_call(item: pytest.Item) -> None:
+    if _is_missing(item, "error"):
+        pytest.fail(_WITHOUT_NPU, pytrace=False)
+
+
+@_last
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    # Behind the end of the fixtures, because a filter may turn the warning into an exception.
+    if _is_missing(item, "warn"):
+        item.warn(NpuWarning(_WITHOUT_NPU))
+
+
+def _is_missing(item: pytest.Item, setting: str) -> bool:
+    return _CALLS.used and not _has_npu(item) and item.config.getini("npu_missing") == setting

@@ -21,6 +21,9 @@ KEYS = (
     "memory",
     "soc",
     "normal_memory",
+    "idle_usage",
+    "slice",
+    "driver",
     "features",
     "size_alignment",
     "attr_set",
@@ -33,7 +36,13 @@ KEYS = (
     "backing",
     "commit",
     "host_budget",
+    "host_p2p_memory",
+    "backup_memory",
     "poison",
+    "log",
+    "log_file",
+    "fail",
+    "call_sites",
 )
 
 
@@ -114,7 +123,8 @@ class Server:
 def _make_directory() -> str:
     # Its sockets' paths must stay under 108 bytes, which TMPDIR cannot promise.
     parent = "/dev/shm" if os.access("/dev/shm", os.W_OK | os.X_OK) else "/tmp"
-    return tempfile.mkdtemp(prefix="understudy-server-", dir=parent)
+    # A name by which `understudy ps` and `understudy clean` know the servers of this user.
+    return tempfile.mkdtemp(prefix=f"understudy-{os.geteuid()}.test-", dir=parent)
 
 
 def _remove_directory(path: str, owner: int) -> None:
