@@ -2,7 +2,7 @@
 //
 // How fast do bytes move to a device, from it, and within it? Against the best of three ways to
 // copy the same number of bytes between the same kinds of memory by hand: the C library's memcpy,
-// stores past the caches, and the processor's string move. Each copy works on the next part of a
+// non-temporal stores, and the processor's string move. Each copy works on the next part of a
 // large area, so that small ones find nothing in the caches either.
 #include <algorithm>
 #include <cstring>

@@ -2,7 +2,7 @@
 //
 // What does it cost to allocate device memory, to set it and to free it again, and what when there
 // are a million allocations? Against general allocators, of which the best counts, and for large
-// memory against setting alone. Memory is recycled: after the first rounds all of it is warm.
+// memory against setting alone. Memory is recycled: after the first rounds all of it is committed.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -32,7 +32,7 @@ void release(void* memory) { check(aclrtFree(memory)); }
 
 void set(void* memory, size_t size) {
   memset(memory, 1, size);
-  asm volatile("" : : "r"(memory) : "memory");  // someone might read it
+  asm volatile("" : : "r"(memory) : "memory");  // it counts as read
 }
 
 // Nanoseconds per pair, as each of the threads sees it.

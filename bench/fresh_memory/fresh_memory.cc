@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What does it cost to get memory that was never used and to set every byte of it? Against a new
-// memory file of 4 KiB pages. Nothing is freed before the end, else the next block would be warm.
+// memory file of 4 KiB pages. Nothing is freed before the end, else the next block would be
+// committed.
 #include <sys/mman.h>
 
 #include <cstring>

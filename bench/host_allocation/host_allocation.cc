@@ -49,14 +49,14 @@ void* map_private(size_t size) {
   return memory;
 }
 
-enum class Lock { kAllowed, kRefused };
+enum class Lock { kAllowed, kInvalidParam };
 
 // Asks the kernel without using memory.
 Lock ask_for_lock(size_t size) {
   void* const memory = map_private(size);
   const bool locked = mlock2(memory, size, MLOCK_ONFAULT) == 0;
   require(munmap(memory, size) == 0, "munmap");
-  return locked ? Lock::kAllowed : Lock::kRefused;
+  return locked ? Lock::kAllowed : Lock::kInvalidParam;
 }
 
 void* raw_allocate(size_t size, Lock lock) {
@@ -139,7 +139,7 @@ int main(int argc, char** argv) {
   const size_t sizes = report.full_or_smoke(std::size(kSizes), size_t{2});
   // Both sides hold two blocks of the largest size at once.
   const Lock lock = ask_for_lock(4 * kSizes[sizes - 1].bytes);
-  if (lock == Lock::kRefused) {
+  if (lock == Lock::kInvalidParam) {
     report.note("the lock limit is too low: the baseline populates its memory without locking it");
   }
 

@@ -2,7 +2,7 @@
 //
 // What does it cost to charge a device and to credit it again, where the figures are those of all
 // processes? The baseline is a counter that they share, changed up and down, which knows neither
-// who has what nor what to do when one of them dies.
+// what each of them has nor what to do when one of them dies.
 #include <sys/mman.h>
 
 #include <atomic>
@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "device/capacity.h"
+#include "server/server.h"
 #include "support/fail.h"
 #include "support/measure.h"
 #include "support/other_process.h"
@@ -21,7 +21,7 @@ namespace {
 
 using namespace bench;
 using understudy::Capacity;
-using understudy::Ledger;
+using understudy::Server;
 
 constexpr unsigned kProcesses = 4;
 constexpr unsigned kPairs = 2000;
@@ -32,15 +32,15 @@ struct Shared {
   alignas(64) std::atomic<bool> busy{false};
 };
 
-std::unique_ptr<Ledger> join(const std::string& path) {
+std::unique_ptr<Server> join(const std::string& path) {
   understudy::ServerShape shape;
   shape.devices = 1;
   shape.memory = uint64_t{64} << 30;
   auto directory = understudy::platform::PrivateDirectory::open_or_make(path);
   if (!directory.ok()) fail("%s", directory.error().text());
-  auto ledger = Ledger::join(std::move(directory.value()), shape);
-  if (!ledger.ok()) fail("%s", ledger.error().text());
-  return std::move(ledger.value());
+  auto server = Server::join(std::move(directory.value()), shape, {0});
+  if (!server.ok()) fail("%s", server.error().text());
+  return std::move(server.value());
 }
 
 void charge_and_credit(Capacity& capacity) {
@@ -61,10 +61,10 @@ double time_of(unsigned pairs, Body body) {
   return time.nanoseconds() / pairs;
 }
 
-// One of those who keep the ledger or the counter busy.
+// A process that keeps the ledger or the counter busy.
 void compete(const std::string& path, Shared& shared, const Line& line) {
-  const std::unique_ptr<Ledger> ledger = join(path);
-  Capacity capacity(*ledger, {0});
+  const std::unique_ptr<Server> server = join(path);
+  Capacity& capacity = server->capacity();
   for (bool on_ledger = true; line.receive_or_end(&on_ledger, sizeof on_ledger);) {
     line.send(true);
     while (shared.busy.load(std::memory_order_relaxed)) {
@@ -106,8 +106,8 @@ int main(int argc, char** argv) {
       others.push_back(
           std::make_unique<OtherProcess>([&](const Line& line) { compete(path, shared, line); }));
     }
-    const std::unique_ptr<Ledger> ledger = join(path);
-    Capacity capacity(*ledger, {0});
+    const std::unique_ptr<Server> server = join(path);
+    Capacity& capacity = server->capacity();
     const auto charge = [&](unsigned pairs) {
       return time_of(pairs, [&] { charge_and_credit(capacity); });
     };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What does it cost to create, map, unmap and free a warm 2 MiB block, and do two threads disturb
-// each other at it? Against the same with a memory file and the kernel's mappings.
+// What does it cost to create, map, unmap and free a committed 2 MiB block, and do two threads
+// disturb each other at it? Against the same with a memory file and the kernel's mappings.
 #include <array>
 
 #include "support/device.h"
@@ -41,7 +41,7 @@ void compute(unsigned rounds) {
   for (unsigned i = 0; i < rounds; ++i) {
     for (Xorshift& random : randoms) sum += random.next();
   }
-  asm volatile("" : : "r"(sum));  // someone might want it
+  asm volatile("" : : "r"(sum));  // it counts as used
 }
 
 // Threads with a reservation each, here and in the kernel.
@@ -55,7 +55,7 @@ class Mappers {
     }
     team_.run([this](unsigned thread) {
       check(aclrtSetDevice(0));
-      // The block that the thread gets in all cycles to come is warm from now on.
+      // The block that the thread gets in all cycles to come is committed from now on.
       std::byte* const place = places_[thread];
       cycle_with(place, [place] { check(aclrtMemset(place, kGranule, 1, kGranule)); });
     });

@@ -68,7 +68,7 @@ void send_descriptor(int socket, int descriptor) {
   require(sendmsg(socket, &message.header, 0) == 1, "sendmsg");
 }
 
-// Answers whoever connects with the descriptor of 2 MiB.
+// Answers every connection with the descriptor of 2 MiB.
 void serve_raw(int listener) {
   const int file = memfd_create("understudy-raw", MFD_CLOEXEC);
   require(file >= 0 && ftruncate(file, kGranule) == 0, "memfd");
@@ -79,11 +79,11 @@ void serve_raw(int listener) {
   raw_populate_huge(window, kGranule);
   memset(window, kFill, kGranule);
   while (true) {
-    const int guest = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
-    require(guest >= 0, "accept");
+    const int connection = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
+    require(connection >= 0, "accept");
     char request = 0;
-    if (recv(guest, &request, 1, 0) == 1) send_descriptor(guest, file);
-    close(guest);
+    if (recv(connection, &request, 1, 0) == 1) send_descriptor(connection, file);
+    close(connection);
   }
 }
 

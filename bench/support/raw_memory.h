@@ -24,7 +24,7 @@ class RawFile {
   int file_;
 };
 
-// A range that nobody can use and that costs nothing, at a multiple of 2 MiB.
+// A range without access that costs nothing, at a multiple of 2 MiB.
 std::byte* raw_reserve(size_t size);
 // Makes a part of such a range again what it was.
 void raw_cover(std::byte* address, size_t size);

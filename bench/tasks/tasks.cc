@@ -3,17 +3,13 @@
 // How fast does work get to a stream and get done, and what does a stream cost that has none?
 // Against a hand-off to another thread and back by a futex, which is what a work queue without
 // spinning does for every task.
-#include <linux/futex.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
-#include <atomic>
-#include <climits>
 #include <thread>
 #include <vector>
 
 #include "support/device.h"
+#include "support/futex_turns.h"
 #include "support/measure.h"
 #include "support/report.h"
 
@@ -28,40 +24,16 @@ constexpr size_t kMemory = size_t{1} << 20;
 
 class FutexPartner {
  public:
-  FutexPartner()
-      : thread_([this] {
-          for (uint32_t turn = 0; wait_for_change(asked_, turn) != kEnd;) {
-            turn = asked_.load();
-            set(answered_, turn);
-          }
-        }) {}
+  FutexPartner() : thread_([this] { turns_.serve(); }) {}
   ~FutexPartner() {
-    set(asked_, kEnd);
+    turns_.end();
     thread_.join();
   }
 
-  void there_and_back() {
-    const uint32_t before = answered_.load();
-    set(asked_, before + 1);
-    wait_for_change(answered_, before);
-  }
+  void there_and_back() { turns_.there_and_back(); }
 
  private:
-  static constexpr uint32_t kEnd = UINT32_MAX;
-
-  static uint32_t wait_for_change(std::atomic<uint32_t>& word, uint32_t old) {
-    while (word.load() == old) {
-      syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, old, nullptr, nullptr, 0);
-    }
-    return word.load();
-  }
-  static void set(std::atomic<uint32_t>& word, uint32_t value) {
-    word.store(value);
-    syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
-  }
-
-  std::atomic<uint32_t> asked_{0};
-  std::atomic<uint32_t> answered_{0};
+  FutexTurns turns_{FutexTurns::Between::kThreads};
   std::thread thread_;
 };
 
@@ -130,7 +102,7 @@ double one_after_a_rest(const Memory& memory, aclrtStream stream, unsigned tasks
   return total / tasks;
 }
 
-// Microseconds of processor time per second in which nobody wants anything.
+// Microseconds of processor time per second in which there is no work.
 double idle_cost(std::chrono::milliseconds rest) {
   const auto used = [] {
     rusage usage;
