@@ -153,7 +153,7 @@ void carve_staging() {
 }
 
 void show_usage() {
-  std::printf("\nwho has it\n");
+  std::printf("\nuse by module\n");
   aclrtMemUsageInfo usage[8];
   size_t count = 0;
   if (aclrtGetMemUsageInfo(0, usage, 8, &count) != ACL_SUCCESS) return;
@@ -165,7 +165,7 @@ void show_usage() {
   aclUnderstudyBacking backing;
   CHECK(aclUnderstudyGetBacking(0, &backing));
   std::printf(
-      "  behind all of it the host has %s: what nobody wrote to costs nothing\n",
+      "  behind all of it the host has %s: memory that was never written costs nothing\n",
       text_of(backing.smallPages + backing.collapsed + backing.hugetlb2m + backing.hugetlb1g)
           .c_str());
 }

@@ -87,7 +87,7 @@ def main():
     report("awake")
     engine.sleep()
     report("asleep")
-    guest = check(acl.rt.malloc(ALL, HUGE_FIRST))  # meanwhile someone else uses the memory
+    guest = check(acl.rt.malloc(ALL, HUGE_FIRST))  # meanwhile another owner uses the memory
     check(acl.rt.memset(guest, ALL, 0xFF, ALL))
     report("with a guest")  # one page more: malloc adds 32 bytes to every block
     check(acl.rt.free(guest))
