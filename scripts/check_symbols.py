@@ -4,7 +4,8 @@
 
 Every exported symbol is acl*, carries no version and is declared under INCLUDE/acl, and every
 function declared there is exported. The SONAME is the name that clients open, and the library can
-never be unloaded.
+never be unloaded. No static variable of a function has a lock: a fork in the middle of its
+initialization would leave the child waiting for a thread that it does not have.
 """
 
 import pathlib
@@ -37,13 +38,17 @@ def declared(include):
     return functions
 
 
-def exported(library):
-    """The defined dynamic symbols, each with its version if it has one."""
+def dynamic_symbols(library):
+    """Each dynamic symbol, with its version if it has one, and whether it is defined."""
     for line in readelf("--dyn-syms", library).splitlines():
         # Num: Value Size Type Bind Vis Ndx Name
         fields = line.split()
-        if len(fields) >= 8 and re.fullmatch(r"\d+:", fields[0]) and fields[6] != "UND":
-            yield fields[7]
+        if len(fields) >= 8 and re.fullmatch(r"\d+:", fields[0]):
+            yield fields[7], fields[6] != "UND"
+
+
+def exported(library):
+    return [symbol for symbol, is_defined in dynamic_symbols(library) if is_defined]
 
 
 def check_exports(library, functions):
@@ -76,6 +81,14 @@ def check_dynamic_section(library):
         yield f"{library}: not linked with -z nodelete"
 
 
+def check_locks(library):
+    """Yields a sentence if a static variable of a function has a lock."""
+    for symbol, _ in dynamic_symbols(library):
+        if symbol.startswith("__cxa_guard_acquire"):
+            yield (f"{library}: a static variable of a function is initialized under a lock, which "
+                   "a fork child may find taken; use constinit, or initialize it at load")
+
+
 def main():
     if len(sys.argv) != 3:
         sys.exit(__doc__.splitlines()[0])
@@ -83,7 +96,7 @@ def main():
     functions = declared(include)
     exports = {symbol.partition("@")[0] for symbol in exported(library)}
     problems = [*check_exports(library, functions), *check_declarations(functions, exports),
-                *check_dynamic_section(library)]
+                *check_dynamic_section(library), *check_locks(library)]
     return cpp_text.report(problems, f"symbols: {len(exports)} exported")
 
 

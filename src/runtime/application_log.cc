@@ -2,9 +2,11 @@
 #include "runtime/application_log.h"
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <ctime>
+#include <memory>
 #include <optional>
 #include <string_view>
 
@@ -36,9 +38,15 @@ LogSettings read_log_settings() {
   return settings;
 }
 
+// Read once; never freed.
 const LogSettings& settings() {
-  static const LogSettings found = read_log_settings();
-  return found;
+  static constinit std::atomic<const LogSettings*> read{nullptr};
+  const LogSettings* known = read.load(std::memory_order_acquire);
+  if (known != nullptr) return *known;
+  auto fresh = std::make_unique<const LogSettings>(read_log_settings());
+  // Of threads that come at once any may be the first: they have read the same.
+  if (!read.compare_exchange_strong(known, fresh.get())) return *known;
+  return *fresh.release();
 }
 
 std::string time_text() {

@@ -111,6 +111,9 @@ Result<std::unique_ptr<Server>> join_server(const Settings& settings) {
 void withdraw_socket() {
   if (Runtime* const runtime = Runtime::existing()) runtime->sharing().withdraw();
 }
+// When the library is loaded: a fork in the middle of a static variable's initialization, or of the
+// C library's list of handlers, would leave the child waiting for it for ever.
+[[maybe_unused]] const bool withdraws_at_exit = std::atexit(withdraw_socket) == 0;
 
 }  // namespace
 
@@ -138,8 +141,6 @@ Result<Runtime*> Runtime::make_instance_alone() {
   auto* const fresh = new Runtime(std::move(settings), std::move(server.value()));
   current_.store(fresh, std::memory_order_release);
   platform::arm_fork_sentinel();
-  static const bool registered = std::atexit(withdraw_socket) == 0;
-  (void)registered;
   return fresh;
 }
 

@@ -15,7 +15,7 @@ LedgerLocking LedgerMutexWord::wait(Holder self, const Census& census, Deadline 
   // Most have it for less than a microsecond; a holder that has it longer may be dead.
   constexpr unsigned kSpins = 200;
   constexpr std::chrono::milliseconds kLook(2);
-  static const bool may_spin = platform::usable_processors() > 1;
+  const bool may_spin = platform::usable_processors() > 1;
   for (unsigned spins = may_spin ? kSpins : 0; spins > 0; --spins) {
     uint32_t seen = word_.load(std::memory_order_relaxed);
     if (seen == 0 && word_.compare_exchange_strong(seen, self)) return LedgerLocking::kTaken;
