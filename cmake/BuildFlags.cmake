@@ -53,9 +53,9 @@ endif()
 
 find_program(US_CCACHE ccache)
 if(US_CCACHE)
-  # What is compiled alike for several presets is compiled once: the folder it is compiled in only
-  # shows in debug information.
-  set(launcher ${CMAKE_COMMAND} -E env CCACHE_NOHASHDIR=1
+  # What is compiled alike for several presets, or for another clone of the tree, is compiled once:
+  # the folder it is compiled in only shows in debug information.
+  set(launcher ${CMAKE_COMMAND} -E env CCACHE_NOHASHDIR=1 CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}
     CCACHE_SLOPPINESS=pch_defines,time_macros ${US_CCACHE})
   set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
