@@ -32,4 +32,10 @@ Error Error::as(ErrorCode code) const {
   return changed;
 }
 
+Error Error::about(uint64_t subject) const {
+  Error changed = *this;
+  changed.subject_ = subject;
+  return changed;
+}
+
 }  // namespace understudy

@@ -88,11 +88,17 @@ class Error {
   // The same fault seen by a caller who knows better what it means.
   Error as(ErrorCode code) const;
 
+  // The number that the sentence is about, a handle or an address; 0: none. Checks look for the
+  // object that it is or was.
+  uint64_t subject() const { return subject_; }
+  Error about(uint64_t subject) const;
+
  private:
   Error(ErrorCode code, int system_number, const char* format, va_list arguments);
 
   ErrorCode code_;
   int system_number_;
+  uint64_t subject_ = 0;
   char text_[kMaxText];
 };
 

@@ -79,7 +79,8 @@ class HandleTable {
   Error unknown(uint64_t handle) const {
     const bool was_ours = slot_of(handle) != nullptr;
     return Error::format(ErrorCode::kInvalidParam, "%s 0x%" PRIx64 " was %s%s", words_.noun, handle,
-                         was_ours ? "" : "never ", was_ours ? words_.ended : words_.begun);
+                         was_ours ? "" : "never ", was_ours ? words_.ended : words_.begun)
+        .about(handle);
   }
 
   // Calls visit(slot) for every slot that was ever taken, free ones included.

@@ -52,7 +52,9 @@ enum class LockRank : uint8_t {
   kAllocators,            // custom allocators, and which streams have one
   kCallbacks,             // lists of registered callbacks
   kErrorLog,              // texts for aclGetRecentErrMsg in per-process mode
+  kFindings,              // what checks found
+  kHistory,               // the lives of objects, for checks
 };
-inline constexpr unsigned kLockRanks = static_cast<unsigned>(LockRank::kErrorLog) + 1;
+inline constexpr unsigned kLockRanks = static_cast<unsigned>(LockRank::kHistory) + 1;
 
 }  // namespace understudy

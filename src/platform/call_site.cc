@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platform/call_site.h"
 
+#include <cxxabi.h>
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cinttypes>
 #include <cstdio>
+#include <cstdlib>
+#include <memory>
 #include <new>
 #include <string_view>
 
@@ -34,15 +38,31 @@ std::string_view file_name(std::string_view path) {
   return slash == std::string_view::npos ? path : path.substr(slash + 1);
 }
 
+// A function as people know it: "Cache::fill", without arguments and what the compiler adds.
+std::string readable(const char* symbol) {
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> name(
+      abi::__cxa_demangle(symbol, nullptr, nullptr, &status), std::free);
+  std::string text = status == 0 && name != nullptr ? name.get() : symbol;
+  constexpr std::string_view kNameless = "(anonymous namespace)::";
+  for (size_t at = text.find(kNameless); at != std::string::npos; at = text.find(kNameless)) {
+    text.erase(at, kNameless.size());
+  }
+  text.resize(std::min(text.find('('), text.size()));
+  return text;
+}
+
 #if defined(US_HAS_LIBBACKTRACE)
 
 void ignore_error(void*, const char*, int) {}
 
 // The first one, which is the innermost of functions that were inlined. Called by C.
-int keep_place(void* kept, uintptr_t, const char* file, int line, const char*) noexcept {
-  if (file == nullptr) return 0;
+int keep_place(void* kept, uintptr_t, const char* file, int line, const char* function) noexcept {
+  auto& source = *static_cast<SourcePlace*>(kept);
   try {
-    *static_cast<std::string*>(kept) = std::string(file_name(file)) + ":" + std::to_string(line);
+    if (function != nullptr) source.function = readable(function);
+    if (file == nullptr) return 0;
+    source.place = std::string(file_name(file)) + ":" + std::to_string(line);
   } catch (const std::bad_alloc&) {
     return 1;  // as if there were none
   }
@@ -58,20 +78,27 @@ backtrace_state* debug_information() {
   return made.compare_exchange_strong(faster, fresh) ? fresh : faster;
 }
 
-// Empty if there is no debug information.
-std::string place_in_source(uintptr_t address) {
-  std::string place;
+// The place is empty if there is no debug information.
+SourcePlace place_in_source(uintptr_t address) {
+  SourcePlace source;
   if (backtrace_state* const state = debug_information()) {
-    backtrace_pcinfo(state, address, keep_place, ignore_error, &place);
+    backtrace_pcinfo(state, address, keep_place, ignore_error, &source);
   }
-  return place;
+  return source;
 }
 
 #else
 
-std::string place_in_source(uintptr_t) { return {}; }
+SourcePlace place_in_source(uintptr_t) { return {}; }
 
 #endif
+
+// The symbol before an address, as the dynamic linker knows it.
+std::string exported_function(uintptr_t address) {
+  Dl_info symbol;
+  if (dladdr(to_pointer(address), &symbol) == 0 || symbol.dli_sname == nullptr) return {};
+  return readable(symbol.dli_sname);
+}
 
 }  // namespace
 
@@ -85,10 +112,14 @@ std::string call_site_of(uintptr_t return_address) {
   return std::string(file_name(object.dli_fname)) + offset;
 }
 
-std::string source_place_of(uintptr_t return_address) {
+SourcePlace find_source(uintptr_t return_address) {
   // An address in the call, not behind it.
-  std::string place = place_in_source(return_address - 1);
-  return place.empty() ? call_site_of(return_address) : place;
+  SourcePlace source = place_in_source(return_address - 1);
+  if (source.place.empty()) source.place = call_site_of(return_address);
+  if (source.function.empty()) source.function = exported_function(return_address - 1);
+  return source;
 }
+
+std::string source_place_of(uintptr_t return_address) { return find_source(return_address).place; }
 
 }  // namespace understudy::platform

@@ -12,8 +12,12 @@ namespace understudy::platform {
 // Empty if the address is in no file that is loaded. May throw std::bad_alloc.
 std::string call_site_of(uintptr_t return_address);
 
-// For people: "kv.cc:41", from debug information; the site itself where there is none. Reads files;
-// may throw std::bad_alloc.
+// For people, from debug information. Reads files; may throw std::bad_alloc.
+struct SourcePlace {
+  std::string place;     // "kv.cc:41"; the site itself where there is no debug information
+  std::string function;  // without its arguments; empty if it is not known
+};
+SourcePlace find_source(uintptr_t return_address);
 std::string source_place_of(uintptr_t return_address);
 
 }  // namespace understudy::platform

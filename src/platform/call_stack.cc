@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <new>
 #include <utility>
@@ -88,24 +89,47 @@ class StackDepot {
  public:
   static const CallStack* keep(std::span<const uintptr_t> frames) noexcept {
     std::atomic<const CallStack*>& bucket = buckets_[hash_of(frames) % buckets_.size()];
-    const CallStack* first = bucket.load(std::memory_order_acquire);
-    if (const CallStack* const known = find(first, frames)) return known;
+    const auto is_it = [&](const CallStack& stack) {
+      return stack.named().empty() && std::ranges::equal(stack.frames(), frames);
+    };
+    if (const CallStack* const known = find(bucket.load(std::memory_order_acquire), is_it)) {
+      return known;
+    }
     auto fresh = std::unique_ptr<CallStack>(new (std::nothrow) CallStack);
     if (fresh == nullptr) return nullptr;
     std::ranges::copy(frames, fresh->frames_);
     fresh->count_ = static_cast<uint32_t>(frames.size());
-    do {
-      // Another thread may have been faster.
-      if (const CallStack* const known = find(first, frames)) return known;
-      fresh->next_ = first;
-    } while (!bucket.compare_exchange_weak(first, fresh.get(), std::memory_order_acq_rel));
-    return fresh.release();
+    return add(bucket, std::move(fresh), is_it);
+  }
+  // May throw std::bad_alloc.
+  static const CallStack* keep(std::string_view place) {
+    std::atomic<const CallStack*>& bucket =
+        buckets_[std::hash<std::string_view>()(place) % buckets_.size()];
+    const auto is_it = [&](const CallStack& stack) { return stack.named() == place; };
+    if (const CallStack* const known = find(bucket.load(std::memory_order_acquire), is_it)) {
+      return known;
+    }
+    auto fresh = std::unique_ptr<CallStack>(new CallStack);
+    fresh->named_ = place;
+    return add(bucket, std::move(fresh), is_it);
   }
 
  private:
-  static const CallStack* find(const CallStack* stack, std::span<const uintptr_t> frames) {
-    while (stack != nullptr && !std::ranges::equal(stack->frames(), frames)) stack = stack->next_;
+  template <typename IsIt>
+  static const CallStack* find(const CallStack* stack, IsIt is_it) {
+    while (stack != nullptr && !is_it(*stack)) stack = stack->next_;
     return stack;
+  }
+  template <typename IsIt>
+  static const CallStack* add(std::atomic<const CallStack*>& bucket,
+                              std::unique_ptr<CallStack> fresh, IsIt is_it) {
+    const CallStack* first = bucket.load(std::memory_order_acquire);
+    do {
+      // Another thread may have been faster.
+      if (const CallStack* const known = find(first, is_it)) return known;
+      fresh->next_ = first;
+    } while (!bucket.compare_exchange_weak(first, fresh.get(), std::memory_order_acq_rel));
+    return fresh.release();
   }
 
   static std::array<std::atomic<const CallStack*>, 4096> buckets_;
@@ -150,6 +174,9 @@ class SeenStacks {
   std::array<Seen, kSeen> seen_;
 };
 
+// Of this thread, if it is named.
+constinit thread_local const CallStack* named_place = nullptr;
+
 // Of this thread; made by its first capture, and gone before its last destructors.
 constinit thread_local SeenStacks* seen_stacks = nullptr;
 constinit thread_local bool is_ending = false;
@@ -184,6 +211,7 @@ std::span<const uintptr_t> program_frames(const UnwoundStack& unwound,
 }  // namespace
 
 [[gnu::noinline]] const CallStack* capture_stack() noexcept {
+  if (named_place != nullptr) return named_place;
   const auto anchor = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
   SeenStacks* const seen = kPlacesAreKnown ? own_seen_stacks() : nullptr;
   if (seen != nullptr) {
@@ -195,6 +223,10 @@ std::span<const uintptr_t> program_frames(const UnwoundStack& unwound,
   const CallStack* const stack = StackDepot::keep(program_frames(unwound, room));
   if (seen != nullptr && stack != nullptr) seen->remember(anchor, unwound, stack);
   return stack;
+}
+
+void name_place(std::string_view place) {
+  named_place = place.empty() ? nullptr : StackDepot::keep(place);
 }
 
 }  // namespace understudy::platform

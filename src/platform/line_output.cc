@@ -10,6 +10,7 @@
 #include <chrono>
 #include <climits>
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 
 #include "base/no_cancel.h"
@@ -162,6 +163,12 @@ bool LineOutput::write_now(std::string_view line, Patience patience) noexcept {
   const WriteEnd end = write_shared(descriptor, line, time_of(patience));
   if (end == WriteEnd::kClosed && path_ == nullptr) descriptor_.store(kGone);
   return end == WriteEnd::kWritten;
+}
+
+bool standard_error_has_colors() noexcept {
+  const KeptErrno kept;
+  const char* const refusal = getenv("NO_COLOR");
+  return (refusal == nullptr || *refusal == '\0') && isatty(STDERR_FILENO) == 1;
 }
 
 }  // namespace understudy::platform

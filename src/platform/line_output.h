@@ -65,4 +65,7 @@ class LineOutput {
   std::atomic<uint32_t> lost_{0};         // lines, not said to be lost yet
 };
 
+// Whether people see standard error in colors: on a terminal, unless NO_COLOR says otherwise.
+bool standard_error_has_colors() noexcept;
+
 }  // namespace understudy::platform

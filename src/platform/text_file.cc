@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 
 #include "base/no_cancel.h"
@@ -39,6 +40,41 @@ std::optional<std::string> read_text_file(const std::string& path) {
       return std::nullopt;
     }
   }
+}
+
+Result<void> replace_text_file(const std::string& path, const std::string& text) {
+  const NoCancel no_cancel;
+  const auto refused = [&] {
+    return Error::system(ErrorCode::kNoPermission, errno, "the file %.200s cannot be written",
+                         path.c_str());
+  };
+  const std::string draft = path + "." + std::to_string(getpid()) + ".part";
+  const UniqueFd file(open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
+                           S_IRUSR | S_IWUSR | S_IRGRP | S_IROTH));
+  if (!file.valid()) return refused();
+  for (size_t written = 0; written < text.size();) {
+    const ssize_t wrote = write(file.get(), text.data() + written, text.size() - written);
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote < 0) {
+      const Error error = refused();
+      unlink(draft.c_str());
+      return error;
+    }
+    written += static_cast<size_t>(wrote);
+  }
+  if (rename(draft.c_str(), path.c_str()) == 0) return {};
+  const Error error = refused();
+  unlink(draft.c_str());
+  return error;
+}
+
+std::optional<std::chrono::system_clock::time_point> modified_at(const std::string& path) {
+  struct stat status;
+  if (stat(path.c_str(), &status) != 0) return std::nullopt;
+  const auto since = std::chrono::seconds(status.st_mtim.tv_sec) +
+                     std::chrono::nanoseconds(status.st_mtim.tv_nsec);
+  return std::chrono::system_clock::time_point(
+      std::chrono::duration_cast<std::chrono::system_clock::duration>(since));
 }
 
 std::optional<std::string> environment_variable(const char* name) {
