@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is looked for in a program while it runs (key `check`). Everything that observes a program
+// asks `is_checked` first: where no check is chosen, that test is all that it costs. Any thread may
+// call anything.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace understudy {
+
+enum class Check : uint8_t {
+  kHistory,  // wrong use of objects, explained by their lives
+  kLeaks,    // objects that outlive what they belong to
+};
+inline constexpr std::array<std::string_view, 2> kCheckNames = {"history", "leaks"};
+constexpr std::string_view name_of(Check check) { return kCheckNames[static_cast<size_t>(check)]; }
+
+class CheckSet {
+ public:
+  constexpr CheckSet() = default;
+  constexpr explicit CheckSet(uint8_t bits) : bits_(bits) {}
+  static constexpr CheckSet all() { return CheckSet((1U << kCheckNames.size()) - 1); }
+  // "off", "on" (all of them), or a list with commas; nothing if it is none of that.
+  static std::optional<CheckSet> parse(std::string_view text);
+  // What `parse` takes, for people.
+  static std::string allowed();
+
+  constexpr void add(Check check) { bits_ |= bit_of(check); }
+  constexpr bool has(Check check) const { return (bits_ & bit_of(check)) != 0; }
+  constexpr bool empty() const { return bits_ == 0; }
+  constexpr uint8_t bits() const { return bits_; }
+
+ private:
+  static constexpr uint8_t bit_of(Check check) {
+    return static_cast<uint8_t>(1U << static_cast<unsigned>(check));
+  }
+  uint8_t bits_ = 0;
+};
+
+// What a configuration asks for.
+struct CheckChoice {
+  static constexpr int kDefaultExitStatus = 86;
+
+  CheckSet checks;
+  int exit_status = kDefaultExitStatus;  // of a program with findings
+  std::string report;                    // file for them, .json or .xml; empty: none
+  std::string suppressions;              // file of findings that are not told; empty: none
+};
+
+extern constinit std::atomic<uint8_t> chosen_checks;  // bits of a CheckSet
+
+inline bool is_checked(Check check) {
+  return CheckSet(chosen_checks.load(std::memory_order_relaxed)).has(check);
+}
+inline bool is_any_checked() { return chosen_checks.load(std::memory_order_relaxed) != 0; }
+
+}  // namespace understudy

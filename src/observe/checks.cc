@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "observe/checks.h"
+
+#include <optional>
+
+#include "observe/findings.h"
+#include "observe/leaks.h"
+#include "platform/process_end.h"
+
+namespace understudy {
+
+namespace {
+
+// Behind all handlers of exit and all destructors of the program: what they free is no leak.
+[[gnu::destructor]] void end_checks() {
+  if (!is_any_checked()) return;
+  tell_leaks_at_exit();
+  if (const std::optional<int> status = Findings::finish()) platform::end_process(*status);
+}
+
+}  // namespace
+
+Result<void> begin_checks(const CheckChoice& choice) { return Findings::begin(choice); }
+
+}  // namespace understudy

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The lives of the objects that the program has and had, for checks that explain and for leaks.
+// The owner of an object says when it begins and when it ends; where no check is chosen, each of
+// these is one test of a word.
+//
+//   History::begin({ObjectKind::kBlock, handle, size, device});   // before the program knows it
+//
+//   const ObjectEnd end(ObjectKind::kBlock, handle);   // before it may become another one's number
+//   ... end the block ...
+//   end.confirm();                                     // it has ended
+//
+// Of each kind and number the last life is kept. Lives that ended are forgotten, the oldest first,
+// when there are very many. A fork child begins with none. Any thread may call anything, also with
+// locks: the locks here are below all others, and nothing but heap memory is waited for.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "observe/check.h"
+#include "observe/object_life.h"
+
+namespace understudy {
+
+struct NewObject {
+  ObjectKind kind = ObjectKind::kAllocation;
+  uint64_t number = 0;
+  uint64_t size = 0;
+  int32_t device = kNoDevice;
+  uint64_t part_of = 0;
+};
+
+class History {
+ public:
+  History() = delete;
+
+  static void begin(const NewObject& object) noexcept {
+    if (is_any_checked()) [[unlikely]]
+      note_begin(object);
+  }
+  // The program has one more handle of it.
+  static void add_handle(ObjectKind kind, uint64_t number) noexcept {
+    if (is_any_checked()) [[unlikely]]
+      note_handle(kind, number);
+  }
+  // All objects of a kind end that are on a device, or part of something.
+  static void end_on(ObjectKind kind, int32_t device, const char* cause) noexcept {
+    if (is_any_checked()) [[unlikely]]
+      note_ends(kind, device, 0, cause);
+  }
+  static void end_parts_of(ObjectKind kind, uint64_t part_of, const char* cause) noexcept {
+    if (is_any_checked()) [[unlikely]]
+      note_ends(kind, kNoDevice, part_of, cause);
+  }
+
+  // The life that a number, a handle or an address, is of: the object itself, or the one that an
+  // address is or was inside of. Of several the most telling: what lives, then what ended last.
+  static std::optional<ObjectLife> explain(uint64_t number) noexcept;
+  // Those that have not ended, in the order of their beginning. May throw std::bad_alloc.
+  static std::vector<ObjectLife> live();
+  // They are not told as leaks again.
+  static void set_told(const std::vector<ObjectLife>& lives) noexcept;
+
+  // Where the calling thread is in the program.
+  static ProgramPlace here() noexcept;
+  // See platform/call_stack.h.
+  static void name_place(std::string_view place) { platform::name_place(place); }
+
+ private:
+  friend class ObjectEnd;
+  struct Key;
+  class Shard;
+  struct State;
+
+  static State* state() noexcept;
+  static void note_begin(const NewObject& object) noexcept;
+  static void note_handle(ObjectKind kind, uint64_t number) noexcept;
+  static void note_ends(ObjectKind kind, int32_t device, uint64_t part_of,
+                        const char* cause) noexcept;
+  // 0 if there is none that lives.
+  static uint64_t order_of_live(ObjectKind kind, uint64_t number) noexcept;
+  static void note_end(ObjectKind kind, uint64_t number, uint64_t order) noexcept;
+  static void forget_in_fork_child();
+
+  static std::atomic<State*> state_;
+  static const bool registered_;
+};
+
+// An object that may be about to end.
+class ObjectEnd {
+ public:
+  ObjectEnd(ObjectKind kind, uint64_t number) noexcept : kind_(kind), number_(number) {
+    if (is_any_checked()) [[unlikely]]
+      order_ = History::order_of_live(kind, number);
+  }
+  // It has; or one handle of several.
+  void confirm() const noexcept {
+    if (order_ != 0) [[unlikely]]
+      History::note_end(kind_, number_, order_);
+  }
+
+ private:
+  const ObjectKind kind_;
+  const uint64_t number_;
+  uint64_t order_ = 0;
+};
+
+// The public function that the calling thread is in, for places; of nested ones the innermost.
+class CurrentFunction {
+ public:
+  explicit CurrentFunction(const char* function) noexcept;
+  ~CurrentFunction();
+  CurrentFunction(const CurrentFunction&) = delete;
+  CurrentFunction& operator=(const CurrentFunction&) = delete;
+
+ private:
+  const char* const outer_;
+};
+
+}  // namespace understudy

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "observe/misuse.h"
+
+#include <new>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/size_text.h"
+#include "observe/findings.h"
+#include "observe/history.h"
+#include "observe/stack_text.h"
+#include "platform/log.h"
+
+namespace understudy {
+
+namespace {
+
+// "physical block of 2 MiB on device 0"
+std::string name_of(const ObjectLife& life) {
+  std::string text = words_of(life.kind).noun;
+  if (life.size != 0) text += std::string(" of ") + SizeText(life.size).c_str();
+  if (life.device != kNoDevice) text += " on device " + std::to_string(life.device);
+  return text;
+}
+
+// "freed", or "ended because its device was reset"
+std::string end_of(const ObjectLife& life) {
+  if (life.cause == nullptr) return words_of(life.kind).ended;
+  return std::string("ended because ") + life.cause;
+}
+
+std::string by(const ProgramPlace& place) {
+  return place.function == nullptr ? "" : std::string(" by ") + place.function;
+}
+
+Finding finding_of(const char* function, const Error& error, const ObjectLife& life) {
+  const ProgramPlace here = History::here();
+  const ObjectWords& words = words_of(life.kind);
+  Finding finding;
+  finding.check = Check::kHistory;
+  finding.sentence = std::string(function) + ": " + error.text() + "; " + name_of(life) + " " +
+                     words.begun + " at " + place_of(life.begun.stack);
+  if (life.has_ended) finding.sentence += ", " + end_of(life) + " at " + place_of(life.ended.stack);
+  finding.sentence +=
+      std::string(life.has_ended ? ", used again at " : ", used at ") + place_of(here.stack);
+  finding.notes.push_back({"used" + by(here), here});
+  finding.notes.push_back({words.begun + by(life.begun), life.begun});
+  if (life.has_ended) finding.notes.push_back({end_of(life) + by(life.ended), life.ended});
+  return finding;
+}
+
+}  // namespace
+
+void tell_misuse(const char* function, const Error& error) noexcept {
+  if (!is_checked(Check::kHistory) || error.subject() == 0) return;
+  const std::optional<ObjectLife> life = History::explain(error.subject());
+  if (!life) return;
+  try {
+    Findings::add(finding_of(function, error, *life));
+  } catch (const std::bad_alloc&) {
+    platform::say("no memory to explain a failure");
+  }
+}
+
+}  // namespace understudy

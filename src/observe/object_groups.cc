@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "observe/object_groups.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "base/size_text.h"
+
+namespace understudy {
+
+namespace {
+
+std::vector<int32_t> devices_of(const ObjectGroup& group) {
+  std::vector<int32_t> devices;
+  for (const ObjectLife& life : group.lives) {
+    if (life.device != kNoDevice) devices.push_back(life.device);
+  }
+  std::ranges::sort(devices);
+  const auto repeated = std::ranges::unique(devices);
+  devices.erase(repeated.begin(), repeated.end());
+  return devices;
+}
+
+// " on device 0", " on devices 0, 1 and 2"; empty if they are on none.
+std::string place_on_devices(const std::vector<int32_t>& devices) {
+  if (devices.empty()) return {};
+  std::string text = devices.size() == 1 ? " on device " : " on devices ";
+  for (size_t i = 0; i < devices.size(); ++i) {
+    if (i > 0) text += i + 1 == devices.size() ? " and " : ", ";
+    text += std::to_string(devices[i]);
+  }
+  return text;
+}
+
+}  // namespace
+
+uint64_t ObjectGroup::bytes() const {
+  uint64_t sum = 0;
+  for (const ObjectLife& life : lives) sum += life.size;
+  return sum;
+}
+
+std::vector<ObjectGroup> grouped_by_place(const std::vector<ObjectLife>& lives) {
+  std::map<std::pair<const platform::CallStack*, ObjectKind>, size_t> numbers;
+  std::vector<ObjectGroup> groups;
+  for (const ObjectLife& life : lives) {
+    const auto [found, is_new] = numbers.try_emplace({life.begun.stack, life.kind}, groups.size());
+    if (is_new) groups.emplace_back();
+    groups[found->second].lives.push_back(life);
+  }
+  return groups;
+}
+
+std::string text_of(const ObjectGroup& group) {
+  const ObjectWords& words = words_of(group.lives.front().kind);
+  const bool is_one = group.lives.size() == 1;
+  std::string text =
+      std::to_string(group.lives.size()) + " " + (is_one ? words.noun : words.plural);
+  if (const uint64_t bytes = group.bytes(); bytes != 0) {
+    text += std::string(" of ") + SizeText(bytes).c_str() + (is_one ? "" : " together");
+  }
+  return text + place_on_devices(devices_of(group));
+}
+
+}  // namespace understudy

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Objects of one kind that the program made at one place. May throw std::bad_alloc.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "observe/object_life.h"
+
+namespace understudy {
+
+struct ObjectGroup {
+  std::vector<ObjectLife> lives;  // at least one
+
+  uint64_t bytes() const;
+};
+
+// In the order in which the first of each was made.
+std::vector<ObjectGroup> grouped_by_place(const std::vector<ObjectLife>& lives);
+
+// "2 allocations of 6 MiB together on device 0", "1 stream on device 1"
+std::string text_of(const ObjectGroup& group);
+
+}  // namespace understudy

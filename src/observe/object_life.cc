@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "observe/object_life.h"
+
+#include <array>
+
+namespace understudy {
+
+namespace {
+
+constexpr std::array<ObjectWords, kObjectKinds> kWords = {{
+    {"allocation", "allocations", "allocated", "freed"},
+    {"physical block", "physical blocks", "created", "freed"},
+    {"reservation", "reservations", "reserved", "released"},
+    {"mapping", "mappings", "mapped", "unmapped"},
+    {"host block", "host blocks", "allocated", "freed"},
+    {"registration", "registrations", "registered", "unregistered"},
+    {"memory pool", "memory pools", "created", "destroyed"},
+    {"stream", "streams", "created", "destroyed"},
+    {"event", "events", "created", "destroyed"},
+    {"notify", "notifies", "created", "destroyed"},
+    {"share", "shares", "exported", "closed"},
+}};
+
+}  // namespace
+
+const ObjectWords& words_of(ObjectKind kind) { return kWords.at(static_cast<size_t>(kind)); }
+
+bool has_addresses(ObjectKind kind) {
+  switch (kind) {
+    case ObjectKind::kAllocation:
+    case ObjectKind::kReservation:
+    case ObjectKind::kMapping:
+    case ObjectKind::kHostBlock:
+    case ObjectKind::kRegistration:
+      return true;
+    case ObjectKind::kBlock:
+    case ObjectKind::kPool:
+    case ObjectKind::kStream:
+    case ObjectKind::kEvent:
+    case ObjectKind::kNotify:
+    case ObjectKind::kShare:
+      return false;
+  }
+  return false;
+}
+
+}  // namespace understudy

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The life of an object that a program has: what it is, where the program made it and where it
+// ended it. A plain value.
+#pragma once
+
+#include <cstdint>
+
+#include "platform/call_stack.h"
+
+namespace understudy {
+
+enum class ObjectKind : uint8_t {
+  kAllocation,  // at an address: of a device, managed, of a pool, imported by key
+  kBlock,
+  kReservation,
+  kMapping,
+  kHostBlock,
+  kRegistration,
+  kPool,
+  kStream,
+  kEvent,
+  kNotify,
+  kShare,
+};
+inline constexpr unsigned kObjectKinds = static_cast<unsigned>(ObjectKind::kShare) + 1;
+
+// What messages call it, and how it begins and ends: "physical block", "created", "freed".
+struct ObjectWords {
+  const char* noun;
+  const char* plural;
+  const char* begun;
+  const char* ended;
+};
+const ObjectWords& words_of(ObjectKind kind);
+// Whether its number is an address, and its size a range of addresses.
+bool has_addresses(ObjectKind kind);
+
+// Where in the program something happened.
+struct ProgramPlace {
+  const platform::CallStack* stack = nullptr;  // null: not known
+  const char* function = nullptr;              // that the program called; null: none
+  uint32_t thread = 0;                         // as the kernel counts them
+};
+
+inline constexpr int32_t kNoDevice = -1;
+
+struct ObjectLife {
+  ObjectKind kind = ObjectKind::kAllocation;
+  bool has_ended = false;
+  bool was_told = false;  // as a leak
+  int32_t device = kNoDevice;
+  uint32_t handles = 1;  // that the program has of it
+  uint64_t number = 0;   // the handle, or the address
+  uint64_t size = 0;     // in bytes; 0: it has none
+  uint64_t part_of = 0;  // the number of what it belongs to: the block of a mapping, the pool of an
+                         // allocation, the context of a stream; 0: nothing
+  uint64_t order = 0;    // counts lives from 1
+  ProgramPlace begun;
+  ProgramPlace ended;
+  const char* cause = nullptr;  // of an end that the program did not ask for by itself
+
+  bool contains(uint64_t address) const {
+    return has_addresses(kind) && address >= number && address - number < size;
+  }
+};
+
+}  // namespace understudy
