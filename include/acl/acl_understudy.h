@@ -95,6 +95,15 @@ typedef void (*aclUnderstudyErrorListener)(const aclUnderstudyFailure* failure, 
 ACL_FUNC_VISIBILITY aclError aclUnderstudySetErrorListener(aclUnderstudyErrorListener fn,
                                                            void* userData);
 
+/* Whether the checks of this process want to know where calls come from (key check): 1 or 0. */
+ACL_FUNC_VISIBILITY int32_t aclUnderstudyWantsPlaces(void);
+
+/* Says where in the program the calls of the calling thread come from, until it says otherwise. For
+ * modules of interpreters, whose own stack says nothing of the program.
+ * [in] place  lines such as "kv.py:41 fill", the innermost first; the library keeps a copy for the
+ *             life of the process. NULL: where the thread's stack says */
+ACL_FUNC_VISIBILITY void aclUnderstudySetPlace(const char* place);
+
 /* The runtime directory of the server that this process is on, for as long as it lives; NULL before
  * the first call that needs a server. */
 ACL_FUNC_VISIBILITY const char* aclUnderstudyRuntimeDirectory(void);

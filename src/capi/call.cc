@@ -5,6 +5,8 @@
 #include <cstdio>
 
 #include "capi/error_listener.h"
+#include "observe/misuse.h"
+#include "observe/shortage_report.h"
 #include "runtime/call_log.h"
 
 namespace understudy::capi {
@@ -40,6 +42,8 @@ void report_as(aclError code, const char* function, const Error& error) noexcept
     // No memory for the sentence; the code still tells.
   }
   log_failed_call(function, code, error);
+  tell_misuse(function, error);
+  tell_shortage(function, error);
   tell_listener(function, code, error);
 }
 

@@ -18,6 +18,7 @@
 #include "acl/acl_base.h"
 #include "base/forced_unwind.h"
 #include "base/result.h"
+#include "observe/history.h"
 #include "runtime/call_gate.h"
 #include "runtime/call_watch.h"
 #include "runtime/runtime.h"
@@ -43,6 +44,7 @@ template <typename Call>
 aclError watched(const char* function, uint64_t bytes, Call&& call) {
   if (!may_watch_calls()) [[likely]]
     return call();
+  const CurrentFunction current(function);
   const WatchedCall seen = begin_watched_call(function, bytes);
   const aclError code = seen.failure ? report_injected(seen) : call();
   end_watched_call(seen, code);
@@ -54,6 +56,7 @@ template <typename Call>
 auto watched_unfailing(const char* function, Call&& call) {
   if (!may_watch_calls()) [[likely]]
     return call();
+  const CurrentFunction current(function);
   const WatchedCall seen = begin_unfailing_call(function);
   const auto result = call();
   end_watched_call(seen, ACL_SUCCESS);

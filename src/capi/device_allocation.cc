@@ -5,6 +5,7 @@
 #include "acl/ops/acl_dvpp.h"
 #include "capi/call.h"
 #include "capi/malloc_arguments.h"
+#include "observe/history.h"
 
 using namespace understudy;        // NOLINT: entry points of one chapter
 using namespace understudy::capi;  // NOLINT
@@ -53,6 +54,7 @@ Result<void> allocate(void** result, size_t size, const MallocCall& call) {
                      .policy = call.policy.pages,
                      .read_only = call.policy.read_only,
                      .module = module}));
+  History::begin({ObjectKind::kAllocation, address, size, static_cast<int32_t>(device)});
   *result = to_pointer(address);
   return {};
 }

@@ -8,11 +8,19 @@
 #include "capi/call.h"
 #include "capi/key_arguments.h"
 #include "capi/shared_memory.h"
+#include "observe/history.h"
 
 using namespace understudy;        // NOLINT: entry points of one chapter
 using namespace understudy::capi;  // NOLINT
 
 namespace {
+
+void note_import(Runtime& runtime, VirtualAddress address, unsigned device) {
+  if (!is_any_checked()) return;
+  const std::optional<MappingView> view = runtime.address_space().translation().find(address);
+  History::begin({ObjectKind::kAllocation, address, view ? view->range.size : 0,
+                  static_cast<int32_t>(device)});
+}
 
 Result<void> check_flags(uint64_t flags) {
   if (flags <= 1) return {};
@@ -60,6 +68,7 @@ aclError aclrtIpcMemImportByKey(void** devPtr, const char* key, uint64_t flags) 
     if (flags == ACL_RT_IPC_MEM_IMPORT_FLAG_ENABLE_PEER_ACCESS) {
       enable_link(*runtime, device, found.device);
     }
+    note_import(*runtime, found.address, device);
     *devPtr = to_pointer(found.address);
     return {};
   });

@@ -10,6 +10,7 @@
 #include "acl/acl_rt.h"
 #include "capi/call.h"
 #include "capi/stream_argument.h"
+#include "observe/history.h"
 
 using namespace understudy;        // NOLINT: entry points of one chapter
 using namespace understudy::capi;  // NOLINT
@@ -202,6 +203,7 @@ aclError aclrtMemAllocManaged(void** ptr, uint64_t size, uint32_t flag) {
     if (size == 0) return Error::format(ErrorCode::kInvalidParam, "size is 0");
     US_TRY_ASSIGN(const unsigned device, runtime->current_device());
     US_TRY_ASSIGN(const VirtualAddress address, runtime->managed_memory().allocate(size, device));
+    History::begin({ObjectKind::kAllocation, address, size, static_cast<int32_t>(device)});
     *ptr = to_pointer(address);
     return {};
   });

@@ -3,6 +3,7 @@
 // Mappings, and what an address belongs to. Rules: MAP, NOACC, UNMAP, RETAIN, RANGE, LINK.
 #include "acl/acl_rt.h"
 #include "capi/call.h"
+#include "observe/history.h"
 
 using namespace understudy;        // NOLINT: entry points of one chapter
 using namespace understudy::capi;  // NOLINT
@@ -60,6 +61,7 @@ aclError aclrtMemRetainAllocationHandle(void* virPtr, aclrtDrvMemHandle* handle)
     US_TRY(runtime->require(Feature::kRetainHandle));
     US_TRY_ASSIGN(const BlockHandle retained,
                   runtime->address_space().mapper().retain(to_address(virPtr)));
+    History::add_handle(ObjectKind::kBlock, retained);
     *handle = handle_pointer(retained);
     return {};
   });

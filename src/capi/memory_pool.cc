@@ -8,6 +8,7 @@
 #include "acl/acl_rt.h"
 #include "capi/call.h"
 #include "capi/stream_argument.h"
+#include "observe/history.h"
 
 using namespace understudy;        // NOLINT: entry points of one chapter
 using namespace understudy::capi;  // NOLINT
@@ -157,6 +158,7 @@ aclError aclrtMemPoolCreate(aclrtMemPool* memPool, const aclrtMemPoolProps* pool
                   runtime->devices().check(poolProps->location.id, "location.id"));
     US_TRY_ASSIGN(const uint64_t pool, runtime->memory_pools().create(
                                            {.device = device, .max_size = poolProps->maxSize}));
+    History::begin({ObjectKind::kPool, pool, 0, static_cast<int32_t>(device)});
     *memPool = handle_pointer(pool);
     return {};
   });
@@ -167,7 +169,12 @@ aclError aclrtMemPoolDestroy(aclrtMemPool memPool) {
     US_TRY(require_pointer(memPool, "memPool"));
     const GatePass pass;
     US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kMemoryPools));
-    return runtime->memory_pools().destroy(handle_number(memPool));
+    const ObjectEnd end(ObjectKind::kPool, handle_number(memPool));
+    US_TRY(runtime->memory_pools().destroy(handle_number(memPool)));
+    end.confirm();
+    History::end_parts_of(ObjectKind::kAllocation, handle_number(memPool),
+                          "its pool was destroyed");
+    return {};
   });
 }
 
@@ -197,6 +204,8 @@ aclError aclrtMemPoolMallocAsync(void** ptr, size_t size, aclrtMemPool memPool,
     US_TRY_ASSIGN(const StreamCall call, stream_call(*runtime, stream));
     US_TRY_ASSIGN(const VirtualAddress address,
                   runtime->memory_pools().allocate(handle_number(memPool), size, call.stream));
+    History::begin({ObjectKind::kAllocation, address, size,
+                    static_cast<int32_t>(call.stream.device()), handle_number(memPool)});
     *ptr = to_pointer(address);
     return {};
   });

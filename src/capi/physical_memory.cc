@@ -4,6 +4,7 @@
 #include "acl/acl_rt.h"
 #include "capi/block_attributes.h"
 #include "capi/call.h"
+#include "observe/history.h"
 
 using namespace understudy;        // NOLINT: entry points of one chapter
 using namespace understudy::capi;  // NOLINT
@@ -82,6 +83,8 @@ aclError aclrtMallocPhysical(aclrtDrvMemHandle* handle, size_t size,
     if (location.kind == LocationKind::kHostNuma) US_TRY(runtime->current_context());
     US_TRY_ASSIGN(const BlockHandle created,
                   runtime->physical_memory().create({size, attribute, location}));
+    History::begin({ObjectKind::kBlock, created, size,
+                    location.on_device() ? static_cast<int32_t>(location.id) : kNoDevice});
     *handle = handle_pointer(created);
     return {};
   });
@@ -92,7 +95,10 @@ aclError aclrtFreePhysical(aclrtDrvMemHandle handle) {
     US_TRY(require_pointer(handle, "handle"));
     const GatePass pass;
     US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kVirtualMemory));
-    return runtime->physical_memory().free(handle_number(handle));
+    const ObjectEnd end(ObjectKind::kBlock, handle_number(handle));
+    US_TRY(runtime->physical_memory().free(handle_number(handle)));
+    end.confirm();
+    return {};
   });
 }
 

@@ -3,6 +3,7 @@
 // Reservations of device addresses. Rules: RESV, RESVN, REL.
 #include "acl/acl_rt.h"
 #include "capi/call.h"
+#include "observe/history.h"
 
 using namespace understudy;        // NOLINT: entry points of one chapter
 using namespace understudy::capi;  // NOLINT
@@ -38,6 +39,7 @@ aclError aclrtReserveMemAddress(void** virPtr, size_t size, size_t alignment, vo
     if (expectPtr != nullptr) expected = to_address(expectPtr);
     US_TRY_ASSIGN(const VirtualAddress base,
                   runtime->address_space().reservations().reserve(size, pages, expected));
+    History::begin({ObjectKind::kReservation, base, size});
     *virPtr = to_pointer(base);
     return {};
   });
@@ -61,6 +63,7 @@ aclError aclrtReserveMemAddressNoUCMemory(void** virPtr, size_t size, size_t ali
     US_TRY_ASSIGN(
         const VirtualAddress base,
         runtime->address_space().reservations().reserve_uncached(size, to_address(expectPtr)));
+    History::begin({ObjectKind::kReservation, base, size});
     *virPtr = to_pointer(base);
     return {};
   });
@@ -71,6 +74,9 @@ aclError aclrtReleaseMemAddress(void* virPtr) {
     US_TRY(require_pointer(virPtr, "virPtr"));
     const GatePass pass;
     US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kVirtualMemory));
-    return runtime->address_space().reservations().release(to_address(virPtr));
+    const ObjectEnd end(ObjectKind::kReservation, to_address(virPtr));
+    US_TRY(runtime->address_space().reservations().release(to_address(virPtr)));
+    end.confirm();
+    return {};
   });
 }

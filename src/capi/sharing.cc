@@ -8,6 +8,7 @@
 #include "acl/acl_rt.h"
 #include "capi/call.h"
 #include "capi/shared_memory.h"
+#include "observe/history.h"
 #include "sharing/share_names.h"
 
 using namespace understudy;        // NOLINT: entry points of one chapter
@@ -54,8 +55,12 @@ Result<ShareToken> export_block(Runtime& runtime, aclrtDrvMemHandle handle, uint
                          "a virtual instance of a device cannot share its memory");
   }
   if (kind == ShareKind::kFabric) US_TRY(runtime.current_context());
-  return runtime.sharing().export_block(handle_number(handle), kind,
-                                        flags == ACL_RT_VMM_EXPORT_FLAG_DISABLE_PID_VALIDATION);
+  US_TRY_ASSIGN(
+      const ShareToken token,
+      runtime.sharing().export_block(handle_number(handle), kind,
+                                     flags == ACL_RT_VMM_EXPORT_FLAG_DISABLE_PID_VALIDATION));
+  History::begin({ObjectKind::kShare, token.word(), 0, kNoDevice, handle_number(handle)});
+  return token;
 }
 
 Result<void> check_export_flags(uint64_t flags) {
@@ -73,12 +78,22 @@ Result<void> admit(Runtime& runtime, const ShareName& name, const int32_t* proce
   return runtime.sharing().admit(name, {processes, count});
 }
 
+void note_import(Runtime& runtime, BlockHandle handle) {
+  if (!is_any_checked()) return;
+  const Result<BlockProperties> block = runtime.physical_memory().properties(handle);
+  if (!block.ok()) return;  // freed by another thread already
+  const Location location = block.value().location;
+  History::begin({ObjectKind::kBlock, handle, block.value().size,
+                  location.on_device() ? static_cast<int32_t>(location.id) : kNoDevice});
+}
+
 Result<void> import_block(Runtime& runtime, const ShareName& name, unsigned device,
                           aclrtDrvMemHandle* handle) {
   US_TRY_ASSIGN(const ImportedBlock found,
                 runtime.sharing().import_block(
                     {.name = name, .device = device, .reach = device_reach(runtime)}));
   enable_link(runtime, device, found.device);
+  note_import(runtime, found.handle);
   *handle = handle_pointer(found.handle);
   return {};
 }

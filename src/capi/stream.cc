@@ -4,6 +4,7 @@
 #include "acl/acl_rt.h"
 #include "capi/call.h"
 #include "capi/stream_argument.h"
+#include "observe/history.h"
 
 using namespace understudy;        // NOLINT: entry points of one chapter
 using namespace understudy::capi;  // NOLINT
@@ -46,6 +47,8 @@ Result<void> create(aclrtStream* stream, uint32_t priority, uint32_t flags) {
     (void)runtime->streams().destroy_at_once(created);
     return context_ended();
   }
+  History::begin({ObjectKind::kStream, created.handle(), 0, static_cast<int32_t>(context.device()),
+                  context.handle()});
   *stream = handle_pointer(created.handle());
   announce(*runtime, *stream, ACL_RT_STREAM_STATE_CREATE_POST);
   return {};
@@ -64,7 +67,10 @@ Result<void> destroy(aclrtStream stream, Result<void> (Streams::*how)(const Stre
   const GatePass pass;
   US_TRY_ASSIGN(const StreamCall call, stream_call(stream));
   if (!call.stream.is_default()) announce(*call.runtime, stream, ACL_RT_STREAM_STATE_DESTROY_PRE);
-  return (call.runtime->streams().*how)(call.stream);
+  const ObjectEnd end(ObjectKind::kStream, handle_number(stream));
+  US_TRY((call.runtime->streams().*how)(call.stream));
+  end.confirm();
+  return {};
 }
 
 }  // namespace

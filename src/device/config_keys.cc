@@ -171,22 +171,48 @@ std::vector<ConfigKey> make_keys() {
                     draft.log = parse_log_level(text);
                     return draft.log.has_value();
                   }});
-  keys.push_back(
-      {"log_file", "a path that begins with /", [](ConfigDraft& draft, const std::string& text) {
-         draft.settings.log.file = text;
-         return text.starts_with('/');
-       }});
+  keys.push_back({"log_file", "a path that begins with /",
+                  [](ConfigDraft& draft, const std::string& text) {
+                    draft.settings.log.file = text;
+                    return text.starts_with('/');
+                  },
+                  true});
   keys.push_back({"fail",
                   "FUNCTION[|FUNCTION...][@SITE]:CONDITION[,code=CODE][,sticky], more behind ;",
                   [](ConfigDraft& draft, const std::string& text) {
                     draft.fail = text;
                     return true;  // what is wrong with it is told when it is taken apart
                   }});
-  keys.push_back(
-      {"call_sites", "a path that begins with /", [](ConfigDraft& draft, const std::string& text) {
-         draft.settings.call_sites = text;
-         return text.starts_with('/');
-       }});
+  keys.push_back({"check", CheckSet::allowed(), [](ConfigDraft& draft, const std::string& text) {
+                    const std::optional<CheckSet> checks = CheckSet::parse(text);
+                    draft.settings.check.checks = checks.value_or(CheckSet());
+                    return checks.has_value();
+                  }});
+  keys.push_back({"check_exit", "0 to 255", [](ConfigDraft& draft, const std::string& text) {
+                    const std::optional<uint64_t> status = parse_number(text);
+                    if (!status || *status > 255) return false;
+                    draft.settings.check.exit_status = static_cast<int>(*status);
+                    return true;
+                  }});
+  keys.push_back({"check_report", "a path that begins with / and ends with .json or .xml",
+                  [](ConfigDraft& draft, const std::string& text) {
+                    draft.settings.check.report = text;
+                    return text.starts_with('/') &&
+                           (text.ends_with(".json") || text.ends_with(".xml"));
+                  },
+                  true});
+  keys.push_back({"check_suppressions", "a path that begins with /",
+                  [](ConfigDraft& draft, const std::string& text) {
+                    draft.settings.check.suppressions = text;
+                    return text.starts_with('/');
+                  },
+                  true});
+  keys.push_back({"call_sites", "a path that begins with /",
+                  [](ConfigDraft& draft, const std::string& text) {
+                    draft.settings.call_sites = text;
+                    return text.starts_with('/');
+                  },
+                  true});
   return keys;
 }
 

@@ -37,6 +37,7 @@ struct ConfigKey {
   std::string name;
   std::string allowed;                                         // for people
   std::function<bool(ConfigDraft&, const std::string&)> read;  // false: not an allowed value
+  bool is_file = false;                                        // the value is a path of a file
 };
 
 const std::vector<ConfigKey>& config_keys();

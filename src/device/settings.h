@@ -14,6 +14,7 @@
 #include "device/failure_rule.h"
 #include "device/idle_usage.h"
 #include "device/product_profile.h"
+#include "observe/check.h"
 #include "platform/log.h"
 
 namespace understudy {
@@ -63,6 +64,7 @@ struct Settings {
   platform::LogChoice log;
   std::vector<FailureRule> failures;  // calls that fail on purpose
   std::string call_sites;             // the file that lists the program's calls; empty: none
+  CheckChoice check;                  // what is looked for in the program
   // Physical numbers of the devices this process sees, in its own order.
   std::vector<int32_t> visible_devices;
 

@@ -89,17 +89,18 @@ AddressHistory::AddressHistory(const Translation& translation, Reservations& res
 Error no_memory_at(const Translation& translation, Reservations& reservations,
                    VirtualAddress address, ErrorCode code) {
   return Error::format(code, "%p %s", to_pointer(address),
-                       AddressHistory(translation, reservations, address).c_str());
+                       AddressHistory(translation, reservations, address).c_str())
+      .about(address);
 }
 
 Error not_a_mapping(const Translation& translation, Reservations& reservations,
                     VirtualAddress address) {
-  return unfit(translation, reservations, address, ReservationUse::kProgram);
+  return unfit(translation, reservations, address, ReservationUse::kProgram).about(address);
 }
 
 Error not_an_allocation(const Translation& translation, Reservations& reservations,
                         VirtualAddress address) {
-  return unfit(translation, reservations, address, ReservationUse::kAllocations);
+  return unfit(translation, reservations, address, ReservationUse::kAllocations).about(address);
 }
 
 }  // namespace understudy

@@ -177,13 +177,15 @@ Result<VirtualAddress> DeviceMemory::place_import(Block& block, const UsablePart
 }
 
 Result<void> DeviceMemory::end_import(VirtualAddress address) {
+  const ObjectEnd end(ObjectKind::kAllocation, address);
   US_TRY_ASSIGN(const VirtualRange addresses,
                 space_.allocations().end(address, {}, AllocationPlacement::Origin::kImported));
   arena_.give_back(addresses);
+  end.confirm();
   return {};
 }
 
-Result<void> DeviceMemory::free(VirtualAddress address) {
+Result<void> DeviceMemory::free_unobserved(VirtualAddress address) {
   const PageEntry entry = space_.translation().look_up(address);
   if (!entry.divided()) {
     if (entry.restricted() && pool_hooks_ != nullptr) {

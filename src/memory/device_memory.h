@@ -16,6 +16,7 @@
 #include "memory/physical_memory.h"
 #include "memory/pool_hooks.h"
 #include "memory/slab_heap.h"
+#include "observe/history.h"
 #include "server/capacity.h"
 
 namespace understudy {
@@ -49,7 +50,12 @@ class DeviceMemory final : public MemoryCache {
   Result<VirtualAddress> allocate(const AllocationRequest& request);
   // Ends the allocation that starts at an address, whatever device it is on; managed memory, too.
   // Memory of a pool goes back to it (FREE-07).
-  Result<void> free(VirtualAddress address);
+  Result<void> free(VirtualAddress address) {
+    const ObjectEnd end(ObjectKind::kAllocation, address);
+    US_TRY(free_unobserved(address));
+    end.confirm();
+    return {};
+  }
   // A little memory for the library itself: only the caller ends it, never the program.
   Result<VirtualAddress> allocate_internal(unsigned device, uint64_t bytes);
   void free_internal(VirtualAddress address);
@@ -86,6 +92,7 @@ class DeviceMemory final : public MemoryCache {
  private:
   class Slabs;
 
+  Result<void> free_unobserved(VirtualAddress address);
   Result<VirtualAddress> allocate_of(const AllocationRequest& request, PageKind kind);
   Result<VirtualAddress> allocate_slot(const AllocationRequest& request, uint64_t bytes);
   Result<VirtualAddress> allocate_block(const AllocationRequest& request, PageKind kind,

@@ -4,6 +4,7 @@
 #include "base/size_text.h"
 #include "memory/address_errors.h"
 #include "memory/address_layout.h"
+#include "observe/history.h"
 #include "platform/host_memory.h"
 
 namespace understudy {
@@ -17,24 +18,35 @@ HostMemory::HostMemory(const Settings& settings, BackingPools& pools, AddressSpa
       registered_(settings, device_memory.addresses(), pinned_) {}
 
 Result<VirtualAddress> HostMemory::allocate(uint64_t size, DeviceAddress address, unsigned device) {
-  if (settings_.product.run_mode == RunMode::kHost) return pinned_.allocate(size, address);
+  if (settings_.product.run_mode == RunMode::kHost) {
+    US_TRY_ASSIGN(const VirtualAddress base, pinned_.allocate(size, address));
+    History::begin({ObjectKind::kHostBlock, base, size});
+    return base;
+  }
   const std::optional<uint64_t> rounded = align_up(size, kAllocationUnit);
   if (!rounded) {
     return Error::format(ErrorCode::kOutOfMemory, "no device has %s", SizeText(size).c_str());
   }
-  return device_memory_.allocate(
-      {.device = device, .asked = size, .usable = *rounded, .policy = PagePolicy::kNormalOnly});
+  US_TRY_ASSIGN(const VirtualAddress base,
+                device_memory_.allocate({.device = device,
+                                         .asked = size,
+                                         .usable = *rounded,
+                                         .policy = PagePolicy::kNormalOnly}));
+  History::begin({ObjectKind::kAllocation, base, size, static_cast<int32_t>(device)});
+  return base;
 }
 
 Result<void> HostMemory::free(VirtualAddress address) {
   if (settings_.product.run_mode == RunMode::kDevice) return device_memory_.free(address);
   const std::optional<PinnedView> block = pinned_.find(address);
-  if (!block || block->range.base != address) return not_a_block(address);
+  if (!block || block->range.base != address) return not_a_block(address).about(address);
   if (registered_.overlaps(block->range)) {
     return Error::format(ErrorCode::kInvalidParam,
                          "the block at %p is registered; unregister it first", to_pointer(address));
   }
-  if (!pinned_.free(address)) return not_a_block(address);
+  const ObjectEnd end(ObjectKind::kHostBlock, address);
+  if (!pinned_.free(address)) return not_a_block(address).about(address);
+  end.confirm();
   return {};
 }
 
@@ -71,7 +83,19 @@ Result<VirtualAddress> HostMemory::add_registration(VirtualRange range, Registra
   }
   const bool same =
       settings_.cpu_sees_devices() || (block && block->address == DeviceAddress::kSame);
-  return registered_.add({range, kind.mapped, !block.has_value(), same});
+  US_TRY_ASSIGN(const VirtualAddress on_device,
+                registered_.add({range, kind.mapped, !block.has_value(), same}));
+  History::begin({ObjectKind::kRegistration, range.base, range.size});
+  return on_device;
+}
+
+Result<void> HostMemory::remove_registration(VirtualAddress base) {
+  const ObjectEnd end(ObjectKind::kRegistration, base);
+  if (const Result<void> removed = registered_.remove(base); !removed.ok()) {
+    return removed.error().about(base);
+  }
+  end.confirm();
+  return {};
 }
 
 Result<void> HostMemory::check_range(VirtualRange range, RegistrationKind kind) {

@@ -35,7 +35,7 @@ class HostMemory {
 
   // Gives the device address, or 0 for memory that is not mapped.
   Result<VirtualAddress> add_registration(VirtualRange range, RegistrationKind kind);
-  Result<void> remove_registration(VirtualAddress base) { return registered_.remove(base); }
+  Result<void> remove_registration(VirtualAddress base);
   Result<VirtualAddress> device_address(VirtualAddress base) {
     return registered_.device_address(base);
   }

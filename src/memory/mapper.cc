@@ -8,6 +8,7 @@
 #include "base/size_text.h"
 #include "memory/address_errors.h"
 #include "memory/host_mapping.h"
+#include "observe/history.h"
 
 namespace understudy {
 
@@ -74,7 +75,8 @@ Result<void> Mapper::map_block(VirtualRange range, Block& block, InitialAccess a
   Reservation* const reservation = reservations_.find(range.base);
   if (reservation == nullptr) {
     return Error::format(ErrorCode::kInvalidParam, "%p is not inside a reservation",
-                         to_pointer(range.base));
+                         to_pointer(range.base))
+        .about(range.base);
   }
   const bool on_device = block.traits.location.on_device();
   const bool cpu_may_look = !on_device || settings_.cpu_sees_devices();
@@ -114,6 +116,9 @@ Result<void> Mapper::map_block(VirtualRange range, Block& block, InitialAccess a
   mapping.is_allocation = false;
   mapping.read_only = false;
   enter_locked(*reservation, mapping);
+  History::begin({ObjectKind::kMapping, range.base, range.size,
+                  on_device ? static_cast<int32_t>(block.traits.location.id) : kNoDevice,
+                  physical_.handle_of(block)});
   return {};
 }
 
@@ -191,6 +196,7 @@ void Mapper::enter_locked(Reservation& reservation, Mapping& mapping) {
 }
 
 Result<void> Mapper::unmap(VirtualAddress base) {
+  const ObjectEnd end(ObjectKind::kMapping, base);
   retired_.reclaim();
   Reservation* const reservation = reservations_.find(base);
   if (reservation == nullptr) return no_mapping_at(base);
@@ -209,6 +215,7 @@ Result<void> Mapper::unmap(VirtualAddress base) {
   }
   if (mapping == nullptr) return no_mapping_at(base);
   retired_.retire(*mapping);
+  end.confirm();
   return {};
 }
 

@@ -70,9 +70,13 @@ Result<void> Reservations::release(VirtualAddress base) {
   const std::optional<MappingView> inside = translation_.find(base);
   if (inside && inside->is_allocation) {
     return Error::format(ErrorCode::kInvalidParam, "%p is allocated, not reserved",
-                         to_pointer(base));
+                         to_pointer(base))
+        .about(base);
   }
-  return index_.remove(base);
+  if (const Result<void> removed = index_.remove(base); !removed.ok()) {
+    return removed.error().about(base);
+  }
+  return {};
 }
 
 Reservation* Reservations::find(VirtualAddress address) {

@@ -7,6 +7,8 @@
 
 #include "device/config.h"
 #include "device/log_choice.h"
+#include "observe/checks.h"
+#include "observe/recent_calls.h"
 #include "platform/call_stack.h"
 #include "platform/log.h"
 #include "runtime/call_log.h"
@@ -41,20 +43,23 @@ uint8_t chosen_watch() {
   const FailurePlan* const plan = FailurePlan::current();
   if (plan != nullptr && plan->has_rules()) chosen |= kMayFail;
   if (call_sites.load() != nullptr) chosen |= kListed;
+  if (is_any_checked()) chosen |= kChecked;
   return chosen;
 }
 
 }  // namespace
 
-void choose_call_watch(const Result<Settings>& settings) {
+Result<void> choose_call_watch(const Result<Settings>& settings) {
   if (settings.ok()) {
     FailurePlan::set(settings.value().failures);
     list_call_sites(settings.value().call_sites);
+    US_TRY(begin_checks(settings.value().check));
     platform::begin_log(settings.value().log);
   } else {
     platform::begin_log(environment_log_choice());
   }
   call_watch.store(chosen_watch(), std::memory_order_relaxed);
+  return {};
 }
 
 void choose_call_watch_for_now() noexcept {
@@ -63,6 +68,7 @@ void choose_call_watch_for_now() noexcept {
     if (settings.ok()) {
       FailurePlan::set_for_now(settings.value().failures);
       list_call_sites(settings.value().call_sites);
+      (void)begin_checks(settings.value().check);  // what is wrong is told with the runtime
     }
     platform::begin_log_for_now(settings.ok() ? settings.value().log : environment_log_choice());
   } catch (const std::exception&) {
@@ -93,6 +99,7 @@ WatchedCall begin_unfailing_call(const char* function) noexcept {
 
 void end_watched_call(const WatchedCall& call, int32_t code) noexcept {
   if (call.begun != 0) log_call(call.function, code, call.begun);
+  if (is_any_checked()) note_call(call.function, code);
 }
 
 }  // namespace understudy

@@ -20,7 +20,8 @@ enum CallWatch : uint8_t {
   kUnknownWatch = 1,  // the configuration was not read yet
   kLogged = 2,
   kMayFail = 4,
-  kListed = 8,  // its place in the program is put on a list
+  kListed = 8,    // its place in the program is put on a list
+  kChecked = 16,  // it may begin or end lives of objects (observe/history.h)
 };
 extern constinit std::atomic<uint8_t> call_watch;  // of CallWatch, added up
 
@@ -38,9 +39,9 @@ struct WatchedCall {
 [[gnu::cold]] WatchedCall begin_unfailing_call(const char* function) noexcept;
 [[gnu::cold]] void end_watched_call(const WatchedCall& call, int32_t code) noexcept;
 
-// What the configuration asks for; where it is wrong, what the environment asks for by itself. May
-// throw std::bad_alloc.
-void choose_call_watch(const Result<Settings>& settings);
+// What the configuration asks for; where it is wrong, what the environment asks for by itself.
+// Fails if the checks cannot begin. May throw std::bad_alloc.
+Result<void> choose_call_watch(const Result<Settings>& settings);
 // The same for a configuration that may change until there is a runtime. Nothing if it is chosen.
 void choose_call_watch_for_now() noexcept;
 

@@ -8,6 +8,8 @@
 
 #include "base/scope_exit.h"
 #include "memory/hazard_pointers.h"
+#include "observe/history.h"
+#include "observe/leaks.h"
 
 namespace understudy {
 
@@ -92,6 +94,19 @@ void Devices::reset_all() {
   }
 }
 
+namespace {
+
+// What the program leaves to a reset.
+void note_ends(unsigned device) {
+  if (!is_any_checked()) return;
+  tell_leaks_on(static_cast<int32_t>(device));
+  for (const ObjectKind kind : kEndedByReset) {
+    History::end_on(kind, static_cast<int32_t>(device), "its device was reset");
+  }
+}
+
+}  // namespace
+
 void Devices::end_use(unsigned device) {
   ScopeExit done([&] {
     MutexLock lock(mutex_);
@@ -108,6 +123,7 @@ void Devices::end_use(unsigned device) {
     streams_.forget_owner(contexts_.handle_of(context));
     end_context_locked(context);
   });
+  note_ends(device);
   streams_.end_device(device);
   events_.end_device(device);
   notifies_.end_device(device);
@@ -189,6 +205,7 @@ Result<void> Devices::destroy_context(uint64_t handle) {
     if (!reference.valid()) return contexts_.unknown(handle);
     end_context_locked(*reference.context);
   }
+  History::end_parts_of(ObjectKind::kStream, handle, "its context was destroyed");
   streams_.end_owner(handle);
   return {};
 }

@@ -76,7 +76,7 @@ void name_unknown_variables() {
 // it.
 Result<Settings> read_settings_and_watch_calls() {
   Result<Settings> settings = read_settings();
-  choose_call_watch(settings);
+  US_TRY(choose_call_watch(settings));
   return settings;
 }
 

@@ -6,13 +6,15 @@
 #include <utility>
 
 #include "base/scope_exit.h"
+#include "observe/history.h"
 
 namespace understudy {
 
 namespace {
 
 Error not_an_event(uint64_t handle) {
-  return Error::format(ErrorCode::kInvalidHandle, "0x%" PRIx64 " is not a live event", handle);
+  return Error::format(ErrorCode::kInvalidHandle, "0x%" PRIx64 " is not a live event", handle)
+      .about(handle);
 }
 
 Error was_destroyed(const EventReference& reference) {
@@ -89,19 +91,23 @@ Result<EventReference> Events::create_linked(const EventDescription& description
   event.can_reset.store(description.can_reset);
   event.has_time.store(description.has_time);
   event.is_limited.store(description.is_limited);
-  MutexLock lock(event.mutex);
-  event.is_opened.store(is_opened);
-  event.shared = link;
-  event.shared_record = 0;
-  unlink.dismiss();
-  event.record.reset();
-  event.awaited_records.clear();
-  event.queued_reset = {};
-  event.unbound_tasks = 0;
-  event.queued_waits = 0;
-  const uint32_t state = event.state.load() + 1;
-  event.state.store(state, std::memory_order_release);
-  return EventReference{&event, state};
+  EventReference made{&event, event.state.load() + 1};
+  {
+    MutexLock lock(event.mutex);
+    event.is_opened.store(is_opened);
+    event.shared = link;
+    event.shared_record = 0;
+    unlink.dismiss();
+    event.record.reset();
+    event.awaited_records.clear();
+    event.queued_reset = {};
+    event.unbound_tasks = 0;
+    event.queued_waits = 0;
+    event.state.store(made.state, std::memory_order_release);
+  }
+  History::begin(
+      {ObjectKind::kEvent, handle_of(made), 0, static_cast<int32_t>(description.device)});
+  return made;
 }
 
 Result<EventReference> Events::find(uint64_t handle) {
@@ -124,6 +130,7 @@ unsigned Events::available(unsigned device) const {
 
 Result<void> Events::destroy(const EventReference& reference) {
   Event& event = *reference.event;
+  const ObjectEnd end(ObjectKind::kEvent, handle_of(reference));
   SharedEventLink* link = nullptr;
   {
     MutexLock lock(event.mutex);
@@ -138,6 +145,7 @@ Result<void> Events::destroy(const EventReference& reference) {
   streams_.wait_graph().note_event(event);
   give_number_back(event.device.load(), event.is_limited.load());
   events_.recycle(event);
+  end.confirm();
   return {};
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/size_text.h"
 #include "memory/address_errors.h"
+#include "observe/history.h"
 
 namespace understudy {
 
@@ -27,7 +28,8 @@ bool& switch_of(ReuseRules& rules, PoolSwitch which) {
 Error not_in_use(VirtualAddress address) {
   return Error::format(ErrorCode::kInvalidParam,
                        "%p is memory of a pool, but not the start of an allocation, or was freed",
-                       to_pointer(address));
+                       to_pointer(address))
+      .about(address);
 }
 
 // Lets the stream of a choice wait until the free has run.
@@ -213,9 +215,14 @@ Result<std::optional<VirtualAddress>> MemoryPools::reuse_locked(MemoryPool& pool
 }
 
 Result<void> MemoryPools::free(VirtualAddress address, const StreamReference& stream) {
-  const std::optional<uint32_t> pool = translation_.pool_of(address);
-  if (!pool) return queue_free(address, stream);
-  return free_in(pools_.at(*pool), address, free_mark(*stream.stream));
+  const ObjectEnd end(ObjectKind::kAllocation, address);
+  if (const std::optional<uint32_t> pool = translation_.pool_of(address)) {
+    US_TRY(free_in(pools_.at(*pool), address, free_mark(*stream.stream)));
+  } else {
+    US_TRY(queue_free(address, stream));
+  }
+  end.confirm();
+  return {};
 }
 
 Result<void> MemoryPools::free_at_once(uint32_t pool, VirtualAddress address) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/scope_exit.h"
+#include "observe/history.h"
 #include "stream/notify_tasks.h"
 
 namespace understudy {
@@ -13,7 +14,8 @@ namespace understudy {
 namespace {
 
 Error not_a_notify(uint64_t handle) {
-  return Error::format(ErrorCode::kInvalidHandle, "0x%" PRIx64 " is not a live notify", handle);
+  return Error::format(ErrorCode::kInvalidHandle, "0x%" PRIx64 " is not a live notify", handle)
+      .about(handle);
 }
 
 Error was_destroyed(const NotifyReference& reference) {
@@ -65,14 +67,17 @@ Result<NotifyReference> Notifies::make(unsigned device, NotifyFamily family,
   notify.device.store(device);
   notify.family.store(family);
   notify.is_imported.store(link != nullptr);
-  BriefLock lock(notify.mutex);
-  notify.users = 1;
-  notify.number = 0;
-  notify.shared = link;
-  unlink.dismiss();
-  const uint32_t state = notify.state.load() + 1;
-  notify.state.store(state, std::memory_order_release);
-  return NotifyReference{&notify, state};
+  const NotifyReference made{&notify, notify.state.load() + 1};
+  {
+    BriefLock lock(notify.mutex);
+    notify.users = 1;
+    notify.number = 0;
+    notify.shared = link;
+    unlink.dismiss();
+    notify.state.store(made.state, std::memory_order_release);
+  }
+  History::begin({ObjectKind::kNotify, handle_of(made), 0, static_cast<int32_t>(device)});
+  return made;
 }
 
 Result<NotifyReference> Notifies::find(uint64_t handle, NotifyFamily family) {
@@ -90,6 +95,7 @@ uint64_t Notifies::handle_of(const NotifyReference& notify) {
 
 Result<void> Notifies::destroy(const NotifyReference& reference) {
   Notify& notify = *reference.notify;
+  const ObjectEnd end(ObjectKind::kNotify, handle_of(reference));
   SharedNotifyLink* exported = nullptr;
   {
     BriefLock lock(notify.mutex);
@@ -103,6 +109,7 @@ Result<void> Notifies::destroy(const NotifyReference& reference) {
   }
   if (!notify.is_imported.load()) created_[notify.device.load()].fetch_sub(1);
   drop_user(notify);
+  end.confirm();
   return {};
 }
 

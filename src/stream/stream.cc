@@ -10,7 +10,8 @@ uint64_t StreamReference::handle() const {
 }
 
 Error not_a_live_stream(uint64_t handle) {
-  return Error::format(ErrorCode::kInvalidHandle, "0x%" PRIx64 " is not a live stream", handle);
+  return Error::format(ErrorCode::kInvalidHandle, "0x%" PRIx64 " is not a live stream", handle)
+      .about(handle);
 }
 
 }  // namespace understudy

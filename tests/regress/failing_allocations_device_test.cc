@@ -378,6 +378,10 @@ US_ONE_CALL(aclUnderstudyGetHostMemory,
 US_ONE_CALL(aclUnderstudyCountObjects,
             aclUnderstudyCountObjects(&probe.out<aclUnderstudyObjects>()))
 US_ONE_CALL(aclUnderstudySetErrorListener, aclUnderstudySetErrorListener(nullptr, nullptr))
+US_ONE_CALL(aclUnderstudySetPlace, (aclUnderstudySetPlace("program.py:1 main"),
+                                    aclUnderstudySetPlace(nullptr), ACL_SUCCESS))
+US_ONE_CALL(aclUnderstudyWantsPlaces,
+            aclUnderstudyWantsPlaces() == 0 ? ACL_SUCCESS : ACL_ERROR_INTERNAL_ERROR)
 US_FIRST_CALL(aclUnderstudyRuntimeDirectory, First) {
   probe.call([] {
     return aclUnderstudyRuntimeDirectory() != nullptr ? ACL_SUCCESS
