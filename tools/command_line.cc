@@ -126,7 +126,7 @@ void OptionSet::add_flag(const char* name, bool& chosen, const char* help) {
   app_->add_flag(name, chosen, help)->disable_flag_override();
 }
 
-void OptionSet::add_flag(const char* name, std::string& chosen, const char* help) {
+void OptionSet::add_flag(const char* name, std::string& chosen, const std::string& help) {
   app_->add_flag(name, chosen, help);
 }
 

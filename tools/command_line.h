@@ -30,7 +30,7 @@ class OptionSet {
 
   void add_flag(const char* name, bool& chosen, const char* help);
   // May have a value behind "="; "true" where it has none.
-  void add_flag(const char* name, std::string& chosen, const char* help);
+  void add_flag(const char* name, std::string& chosen, const std::string& help);
   void add(const char* name, std::string& chosen, const char* help, const char* type);
   // One of these words.
   void add(const char* name, std::string& chosen, const char* help, const char* type,

@@ -28,11 +28,13 @@ namespace {
 constexpr const char* kRuntimeDirectory = "runtime_dir";
 constexpr const char* kFail = "fail";
 constexpr const char* kSweep = "sweep";
+constexpr const char* kCheck = "check";
 
 struct RunOptions {
   std::map<std::string, std::string> values;  // by key, those that were given
   std::string config;
-  std::string join;  // "true": without a directory
+  std::string join;   // "true": without a directory
+  std::string check;  // "true": without a list
   bool explain = false;
 
   bool joins() const { return !join.empty() || values.count(kRuntimeDirectory) != 0; }
@@ -48,19 +50,23 @@ void set(const std::string& name, const std::string& value) {
   setenv(name.c_str(), value.c_str(), 1);
 }
 
+// A path as the program finds it, which may change its directory before it looks.
+std::string absolute(const std::string& path) {
+  std::error_code removed;
+  const auto found = std::filesystem::absolute(path, removed);
+  return removed ? path : found.string();
+}
+
 // The values of the command as variables, which the library reads. Each is checked where it can be
 // told from which option it came.
 Result<void> pass_on(const RunOptions& options) {
   if (!options.config.empty()) {
-    // The program may change its directory before it reads it.
-    std::error_code removed;
     if (access(options.config.c_str(), R_OK) != 0) {
       return Error::format(ErrorCode::kInvalidArgument,
                            "the configuration file %s (--config) cannot be read",
                            options.config.c_str());
     }
-    const auto absolute = std::filesystem::absolute(options.config, removed);
-    set("UNDERSTUDY_CONFIG", removed ? options.config : absolute.string());
+    set("UNDERSTUDY_CONFIG", absolute(options.config));
   }
   if (options.explain && options.values.count("log") == 0) set("UNDERSTUDY_LOG", "error");
   for (const auto& [name, value] : options.values) {
@@ -87,6 +93,8 @@ int run(RunOptions options, const std::vector<std::string>& program) {
   } else if (!options.join.empty() && options.join != "true") {
     return fail("--join=DIR needs a path that begins with /", kWrongUsage);
   }
+  if (!options.check.empty())
+    options.values[kCheck] = options.check == "true" ? "on" : options.check;
   const bool sweeps = options.values.count(kFail) != 0 && options.values[kFail] == kSweep;
   if (sweeps) options.values.erase(kFail);
   if (const Result<void> passed = pass_on(options); !passed.ok()) {
@@ -122,11 +130,16 @@ ProgramAction declare_run(OptionSet& options) {
   options.add("--config", chosen->config, "a TOML file", "FILE");
   options.add_flag("--explain", chosen->explain, "print the sentence of every call that fails");
   for (const ConfigKey& key : config_keys()) {
-    if (key.name == kFail) continue;
-    options.add_to_group(
-        "Configuration", option_name(key.name), key.allowed,
-        [chosen, name = key.name](const std::string& value) { chosen->values[name] = value; });
+    if (key.name == kFail || key.name == kCheck) continue;
+    const bool is_of_checks = key.name.starts_with(kCheck);
+    options.add_to_group(is_of_checks ? "Checks" : "Configuration", option_name(key.name),
+                         key.allowed, [chosen, key](const std::string& value) {
+                           chosen->values[key.name] = key.is_file ? absolute(value) : value;
+                         });
   }
+  options.add_flag(
+      "--check", chosen->check,
+      "look for mistakes of the program: all, or --check=LIST of " + joined(kCheckNames));
   options.add_repeated_to_group("Checks", option_name(kFail),
                                 "sweep, or " + find_config_key(kFail)->allowed,
                                 [chosen](const auto& rule) {

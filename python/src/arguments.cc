@@ -14,6 +14,44 @@ std::string FunctionScope::current_name() {
   return "acl." + (is_nested ? current_->module_ + std::string(".") : "") + current_->name_;
 }
 
+namespace {
+
+// An attribute as text; empty if there is none.
+std::string text_attribute(PyObject* object, const char* name) {
+  const Reference value(PyObject_GetAttrString(object, name));
+  const Reference bytes(value ? PyUnicode_AsEncodedString(value.get(), "utf-8", "replace")
+                              : nullptr);
+  const char* const text = bytes ? PyBytes_AsString(bytes.get()) : nullptr;
+  return text == nullptr ? "" : text;
+}
+
+// "kv.py:41 fill"
+std::string line_of_frame(PyObject* frame) {
+  const Reference code(PyObject_GetAttrString(frame, "f_code"));
+  const Reference number(PyObject_GetAttrString(frame, "f_lineno"));
+  if (!code || !number) return {};
+  const std::string file = text_attribute(code.get(), "co_filename");
+  return file.substr(file.rfind('/') + 1) + ":" + std::to_string(PyLong_AsLong(number.get())) +
+         " " + text_attribute(code.get(), "co_name");
+}
+
+}  // namespace
+
+void FunctionScope::name_place() {
+  constexpr int kMostFrames = 16;
+  std::string place;
+  Reference frame = Reference::to(reinterpret_cast<PyObject*>(PyEval_GetFrame()));
+  for (int i = 0; i < kMostFrames && frame && frame.get() != Py_None; ++i) {
+    if (!place.empty()) place += "\n";
+    place += line_of_frame(frame.get());
+    frame = Reference(PyObject_GetAttrString(frame.get(), "f_back"));
+  }
+  PyErr_Clear();  // the call itself is what may fail
+  if (place.empty()) return;
+  aclUnderstudySetPlace(place.c_str());
+  has_place_ = true;
+}
+
 bool raise_exception(PyObject* type, const char* format, ...) {
   va_list values;
   va_start(values, format);

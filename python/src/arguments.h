@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "acl/acl_understudy.h"
 #include "python_api.h"
 
 namespace understudy::python {
@@ -21,8 +22,12 @@ class FunctionScope {
   // Literals: of which module, and its name there.
   FunctionScope(const char* module, const char* name) : module_(module), name_(name) {
     current_ = this;
+    if (aclUnderstudyWantsPlaces() != 0) name_place();
   }
-  ~FunctionScope() { current_ = outer_; }
+  ~FunctionScope() {
+    current_ = outer_;
+    if (has_place_) aclUnderstudySetPlace(nullptr);
+  }
   FunctionScope(const FunctionScope&) = delete;
   FunctionScope& operator=(const FunctionScope&) = delete;
 
@@ -30,11 +35,15 @@ class FunctionScope {
   static std::string current_name();
 
  private:
+  // Tells the library's checks which lines of Python call it.
+  void name_place();
+
   static thread_local constinit const FunctionScope* current_;
 
   const FunctionScope* const outer_ = current_;
   const char* const module_;
   const char* const name_;
+  bool has_place_ = false;
 };
 
 // Sets an exception whose text starts with the name of the function. Returns false.
