@@ -47,11 +47,13 @@ void report_as(aclError code, const char* function, const Error& error) noexcept
   tell_listener(function, code, error);
 }
 
-aclError report_injected(const WatchedCall& call) noexcept {
+CallBegin begin_watched(const char* function, uint64_t bytes) noexcept {
+  const WatchedCall call = begin_watched_call(function, bytes);
+  if (!call.failure) return {call.begun, std::nullopt};
   const Error& error = call.failure->error;
   const aclError code = call.failure->code.value_or(published_code(error.code()));
-  report_as(code, call.function, error);
-  return code;
+  report_as(code, function, error);
+  return {call.begun, code};
 }
 
 void note_success(const char* function) noexcept {

@@ -13,12 +13,12 @@
 #include <cstdint>
 #include <exception>
 #include <new>
+#include <optional>
 #include <type_traits>
 
 #include "acl/acl_base.h"
 #include "base/forced_unwind.h"
 #include "base/result.h"
-#include "observe/history.h"
 #include "runtime/call_gate.h"
 #include "runtime/call_watch.h"
 #include "runtime/runtime.h"
@@ -35,19 +35,25 @@ void report_as(aclError code, const char* function, const Error& error) noexcept
 void note_success(const char* function) noexcept;
 aclError report_exception(const char* function, const char* what) noexcept;
 
-// A call that fails on purpose.
-aclError report_injected(const WatchedCall& call) noexcept;
+// The beginning of a watched call: when that was, or 0 if its end is not of interest, and the code
+// of a call that fails on purpose. That is reported already.
+struct CallBegin {
+  uint64_t time = 0;
+  std::optional<aclError> failure;
+};
+[[gnu::cold]] CallBegin begin_watched(const char* function, uint64_t bytes) noexcept;
 
 // A call that may be watched (runtime/call_watch.h) and answers a code. `bytes`: how much memory it
 // asks for or moves; 0 if that is not what it is about.
 template <typename Call>
 aclError watched(const char* function, uint64_t bytes, Call&& call) {
-  if (!may_watch_calls()) [[likely]]
-    return call();
-  const CurrentFunction current(function);
-  const WatchedCall seen = begin_watched_call(function, bytes);
-  const aclError code = seen.failure ? report_injected(seen) : call();
-  end_watched_call(seen, code);
+  CallBegin begin;
+  if (may_watch_calls()) [[unlikely]]
+    begin = begin_watched(function, bytes);
+  // The only place that makes the call: it becomes part of the entry point.
+  const aclError code = begin.failure ? *begin.failure : call();
+  if (begin.time != 0) [[unlikely]]
+    end_watched_call(function, begin.time, code);
   return code;
 }
 
@@ -56,10 +62,9 @@ template <typename Call>
 auto watched_unfailing(const char* function, Call&& call) {
   if (!may_watch_calls()) [[likely]]
     return call();
-  const CurrentFunction current(function);
-  const WatchedCall seen = begin_unfailing_call(function);
+  const uint64_t begun = begin_unfailing_call(function);
   const auto result = call();
-  end_watched_call(seen, ACL_SUCCESS);
+  end_watched_call(function, begun, ACL_SUCCESS);
   return result;
 }
 
@@ -86,19 +91,10 @@ US_CATCHES_FORCED_UNWIND aclError attempt(const char* function, Body&& body) {
   }
 }
 
-template <typename Body>
-[[gnu::cold, gnu::noinline]] aclError guarded_and_watched(const char* function, uint64_t bytes,
-                                                          Body& body) {
-  return watched(function, bytes, [&] { return attempt(function, body); });
-}
-
 // `bytes`: as for `watched`.
 template <typename Body>
 aclError guarded(const char* function, uint64_t bytes, Body&& body) {
-  // Where no call is watched, this test is all that it costs.
-  if (may_watch_calls()) [[unlikely]]
-    return guarded_and_watched(function, bytes, body);
-  return attempt(function, body);
+  return watched(function, bytes, [&] { return attempt(function, body); });
 }
 template <typename Body>
 aclError guarded(const char* function, Body&& body) {

@@ -231,9 +231,8 @@ void History::set_told(const std::vector<ObjectLife>& lives) noexcept {
   for (const ObjectLife& life : lives) state->shard_of({life.kind, life.number}).set_told(life);
 }
 
-CurrentFunction::CurrentFunction(const char* function) noexcept
-    : outer_(std::exchange(current_function, function)) {}
+void History::enter_function(const char* function) noexcept { current_function = function; }
 
-CurrentFunction::~CurrentFunction() { current_function = outer_; }
+void History::leave_function() noexcept { current_function = nullptr; }
 
 }  // namespace understudy

@@ -65,6 +65,10 @@ class History {
   // They are not told as leaks again.
   static void set_told(const std::vector<ObjectLife>& lives) noexcept;
 
+  // The calling thread begins and ends a public function, whose name lives as long as the process.
+  // A function inside another one, from a callback, hides that from then on.
+  static void enter_function(const char* function) noexcept;
+  static void leave_function() noexcept;
   // Where the calling thread is in the program.
   static ProgramPlace here() noexcept;
   // See platform/call_stack.h.
@@ -107,18 +111,6 @@ class ObjectEnd {
   const ObjectKind kind_;
   const uint64_t number_;
   uint64_t order_ = 0;
-};
-
-// The public function that the calling thread is in, for places; of nested ones the innermost.
-class CurrentFunction {
- public:
-  explicit CurrentFunction(const char* function) noexcept;
-  ~CurrentFunction();
-  CurrentFunction(const CurrentFunction&) = delete;
-  CurrentFunction& operator=(const CurrentFunction&) = delete;
-
- private:
-  const char* const outer_;
 };
 
 }  // namespace understudy

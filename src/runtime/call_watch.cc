@@ -8,6 +8,7 @@
 #include "device/config.h"
 #include "device/log_choice.h"
 #include "observe/checks.h"
+#include "observe/history.h"
 #include "observe/recent_calls.h"
 #include "platform/call_stack.h"
 #include "platform/log.h"
@@ -79,7 +80,7 @@ void choose_call_watch_for_now() noexcept {
 }
 
 WatchedCall begin_watched_call(const char* function, uint64_t bytes) noexcept {
-  WatchedCall call = begin_unfailing_call(function);
+  WatchedCall call{begin_unfailing_call(function), std::nullopt};
   const uint8_t watch = call_watch.load(std::memory_order_relaxed);
   if ((watch & (kMayFail | kListed)) == 0) return call;
   FailurePlan* const plan = (watch & kMayFail) != 0 ? FailurePlan::current() : nullptr;
@@ -91,15 +92,20 @@ WatchedCall begin_watched_call(const char* function, uint64_t bytes) noexcept {
   return call;
 }
 
-WatchedCall begin_unfailing_call(const char* function) noexcept {
+uint64_t begin_unfailing_call(const char* function) noexcept {
   if (call_watch.load(std::memory_order_relaxed) == kUnknownWatch) choose_call_watch_for_now();
-  const bool is_logged = platform::is_logged(platform::LogLevel::kCall);
-  return {function, is_logged ? log_time() : 0, std::nullopt};
+  const bool is_seen = is_any_checked();
+  if (is_seen) History::enter_function(function);
+  return is_seen || platform::is_logged(platform::LogLevel::kCall) ? log_time() : 0;
 }
 
-void end_watched_call(const WatchedCall& call, int32_t code) noexcept {
-  if (call.begun != 0) log_call(call.function, code, call.begun);
-  if (is_any_checked()) note_call(call.function, code);
+void end_watched_call(const char* function, uint64_t begun, int32_t code) noexcept {
+  if (begun != 0 && platform::is_logged(platform::LogLevel::kCall)) {
+    log_call(function, code, begun);
+  }
+  if (!is_any_checked()) return;
+  note_call(function, code);
+  History::leave_function();
 }
 
 }  // namespace understudy

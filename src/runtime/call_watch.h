@@ -28,16 +28,15 @@ extern constinit std::atomic<uint8_t> call_watch;  // of CallWatch, added up
 inline bool may_watch_calls() { return call_watch.load(std::memory_order_relaxed) != kUnwatched; }
 
 struct WatchedCall {
-  const char* function;
-  uint64_t begun;  // in nanoseconds; 0: it is not logged
+  uint64_t begun;  // in nanoseconds; 0: its end is not of interest
   std::optional<InjectedFailure> failure;
 };
 
 // Moves of `bytes`, or 0.
 [[gnu::cold]] WatchedCall begin_watched_call(const char* function, uint64_t bytes) noexcept;
-// The same for a call that answers no code, and so cannot fail.
-[[gnu::cold]] WatchedCall begin_unfailing_call(const char* function) noexcept;
-[[gnu::cold]] void end_watched_call(const WatchedCall& call, int32_t code) noexcept;
+// When a call begins that answers no code, and so cannot fail.
+[[gnu::cold]] uint64_t begin_unfailing_call(const char* function) noexcept;
+[[gnu::cold]] void end_watched_call(const char* function, uint64_t begun, int32_t code) noexcept;
 
 // What the configuration asks for; where it is wrong, what the environment asks for by itself.
 // Fails if the checks cannot begin. May throw std::bad_alloc.

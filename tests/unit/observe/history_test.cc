@@ -29,10 +29,9 @@ class HistoryTest : public testing::Test {
 TEST_F(HistoryTest, LifeHasBeginningAndEnd) {
   const uint64_t number = new_number();
   EXPECT_FALSE(History::explain(number));
-  {
-    const CurrentFunction function("aclrtMalloc");
-    History::begin({ObjectKind::kAllocation, number, 4096, 3});
-  }
+  History::enter_function("aclrtMalloc");
+  History::begin({ObjectKind::kAllocation, number, 4096, 3});
+  History::leave_function();
   std::optional<ObjectLife> life = History::explain(number);
   ASSERT_TRUE(life);
   EXPECT_FALSE(life->has_ended);
