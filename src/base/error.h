@@ -2,7 +2,8 @@
 //
 // What went wrong: a kind, and one exact sentence for the person who has to fix it. An Error is a
 // plain value without heap memory, so that it can report that there is no memory. The number a
-// caller sees for each kind is chosen in capi/error_translation.cc and nowhere else.
+// caller sees for each kind is chosen in capi/error_translation.cc and nowhere else. What makes an
+// Error is cold: the code around it is laid out for calls that succeed.
 #pragma once
 
 #include <cstdarg>
@@ -75,10 +76,11 @@ class Error {
   // Longer sentences are cut; the ones written in this project are not.
   static constexpr unsigned kMaxText = 320;
 
-  [[gnu::format(printf, 2, 3)]] static Error format(ErrorCode code, const char* format, ...);
+  [[gnu::cold, gnu::format(printf, 2, 3)]] static Error format(ErrorCode code, const char* format,
+                                                               ...);
   // The same with the number the operating system gave for it.
-  [[gnu::format(printf, 3, 4)]] static Error system(ErrorCode code, int system_number,
-                                                    const char* format, ...);
+  [[gnu::cold, gnu::format(printf, 3, 4)]] static Error system(ErrorCode code, int system_number,
+                                                               const char* format, ...);
 
   ErrorCode code() const { return code_; }
   const char* text() const { return text_; }
@@ -86,7 +88,7 @@ class Error {
   int system_number() const { return system_number_; }
 
   // The same fault seen by a caller who knows better what it means.
-  Error as(ErrorCode code) const;
+  [[gnu::cold]] Error as(ErrorCode code) const;
 
   // The number that the sentence is about, a handle or an address; 0: none. Checks look for the
   // object that it is or was.

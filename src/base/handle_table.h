@@ -76,7 +76,7 @@ class HandleTable {
     if (slot == nullptr) return unknown(handle);
     return slot;
   }
-  Error unknown(uint64_t handle) const {
+  [[gnu::cold]] Error unknown(uint64_t handle) const {
     const bool was_ours = slot_of(handle) != nullptr;
     return Error::format(ErrorCode::kInvalidParam, "%s 0x%" PRIx64 " was %s%s", words_.noun, handle,
                          was_ours ? "" : "never ", was_ours ? words_.ended : words_.begun)

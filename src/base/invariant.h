@@ -6,8 +6,9 @@
 
 namespace understudy {
 
-[[noreturn, gnu::format(printf, 3, 4)]] void stop_with_sentence(const char* file, int line,
-                                                                const char* format, ...);
+[[noreturn, gnu::cold, gnu::format(printf, 3, 4)]] void stop_with_sentence(const char* file,
+                                                                           int line,
+                                                                           const char* format, ...);
 
 }  // namespace understudy
 

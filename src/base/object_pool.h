@@ -25,7 +25,7 @@ namespace understudy {
 inline constexpr unsigned kPoolIndexBits = 26;
 
 // What to say when a pool has no slot left.
-inline Error out_of_numbers(const char* of_what) {
+[[gnu::cold]] inline Error out_of_numbers(const char* of_what) {
   return Error::format(ErrorCode::kOutOfResources, "all %u %s numbers are in use",
                        1U << kPoolIndexBits, of_what);
 }

@@ -20,12 +20,20 @@ class [[nodiscard]] Result {
 
   bool ok() const { return state_.index() == 0; }
   // REQUIRES: ok().
-  T& value() { return *std::get_if<0>(&state_); }
-  const T& value() const { return *std::get_if<0>(&state_); }
+  T& value() { return *known(std::get_if<0>(&state_)); }
+  const T& value() const { return *known(std::get_if<0>(&state_)); }
   // REQUIRES: !ok().
-  const Error& error() const { return *std::get_if<1>(&state_); }
+  const Error& error() const { return *known(std::get_if<1>(&state_)); }
 
  private:
+  // A variant may hold nothing after an exception. A Result never does, and the compiler need not
+  // provide for it.
+  template <typename Held>
+  static Held* known(Held* held) {
+    if (held == nullptr) __builtin_unreachable();
+    return held;
+  }
+
   std::variant<T, Error> state_;
 };
 
@@ -49,9 +57,10 @@ class [[nodiscard]] Result<void> {
 #define US_CONCAT(a, b) US_CONCAT_(a, b)
 
 // Leaves the function with the error of `expression`, if it has one.
-#define US_TRY(expression)                                                                    \
-  do {                                                                                        \
-    if (auto us_try_result = (expression); !us_try_result.ok()) return us_try_result.error(); \
+#define US_TRY(expression)                                                   \
+  do {                                                                       \
+    if (auto us_try_result = (expression); !us_try_result.ok()) [[unlikely]] \
+      return us_try_result.error();                                          \
   } while (false)
 
 // The same; otherwise initializes `declaration` with the value.
@@ -59,5 +68,6 @@ class [[nodiscard]] Result<void> {
   US_TRY_ASSIGN_(US_CONCAT(us_result_, __LINE__), declaration, expression)
 #define US_TRY_ASSIGN_(result, declaration, expression) \
   auto result = (expression);                           \
-  if (!result.ok()) return result.error();              \
+  if (!result.ok()) [[unlikely]]                        \
+    return result.error();                              \
   declaration = std::move(result.value())

@@ -28,12 +28,12 @@ namespace understudy::capi {
 // The published code of each kind of error.
 aclError published_code(ErrorCode code);
 // Remembers the sentence, and the code where ERR-05 says so, and logs both. Returns the code.
-aclError report(const char* function, const Error& error) noexcept;
+[[gnu::cold]] aclError report(const char* function, const Error& error) noexcept;
 // The same with a code that is not the error's.
-void report_as(aclError code, const char* function, const Error& error) noexcept;
+[[gnu::cold]] void report_as(aclError code, const char* function, const Error& error) noexcept;
 // A call succeeded on a thread where some function failed earlier.
-void note_success(const char* function) noexcept;
-aclError report_exception(const char* function, const char* what) noexcept;
+[[gnu::cold]] void note_success(const char* function) noexcept;
+[[gnu::cold]] aclError report_exception(const char* function, const char* what) noexcept;
 
 // The beginning of a watched call: when that was, or 0 if its end is not of interest, and the code
 // of a call that fails on purpose. That is reported already.
@@ -102,7 +102,7 @@ aclError guarded(const char* function, Body&& body) {
 }
 
 // Checks of the outer layer. Each names the argument.
-[[gnu::format(printf, 1, 2)]] Error invalid_argument(const char* format, ...);
+[[gnu::cold, gnu::format(printf, 1, 2)]] Error invalid_argument(const char* format, ...);
 
 inline Result<void> require_pointer(const void* pointer, const char* name) {
   if (pointer != nullptr) [[likely]]
@@ -121,7 +121,7 @@ inline Result<void> require_zero(uint64_t value, const char* name) {
 }
 
 // The runtime, where the product has the feature.
-Result<Runtime*> make_runtime_with(Feature feature);
+[[gnu::cold]] Result<Runtime*> make_runtime_with(Feature feature);
 inline Result<Runtime*> runtime_with(Feature feature) {
   Runtime* const runtime = Runtime::existing();
   if (runtime != nullptr && runtime->settings().product.has(feature)) [[likely]]

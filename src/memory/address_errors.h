@@ -24,13 +24,13 @@ class AddressHistory {
 };
 
 // There is no memory at an address that is to be read or written.
-Error no_memory_at(const Translation& translation, Reservations& reservations,
-                   VirtualAddress address, ErrorCode code = ErrorCode::kInvalidParam);
+[[gnu::cold]] Error no_memory_at(const Translation& translation, Reservations& reservations,
+                                 VirtualAddress address, ErrorCode code = ErrorCode::kInvalidParam);
 
 // No mapping, or no allocation, starts at an address.
-Error not_a_mapping(const Translation& translation, Reservations& reservations,
-                    VirtualAddress address);
-Error not_an_allocation(const Translation& translation, Reservations& reservations,
-                        VirtualAddress address);
+[[gnu::cold]] Error not_a_mapping(const Translation& translation, Reservations& reservations,
+                                  VirtualAddress address);
+[[gnu::cold]] Error not_an_allocation(const Translation& translation, Reservations& reservations,
+                                      VirtualAddress address);
 
 }  // namespace understudy

@@ -131,9 +131,9 @@ class Runtime {
   static void change_texts(Change change);
   Runtime(Settings settings, std::unique_ptr<Server> server);
   static bool platform_forked();
-  static Result<Runtime*> make_instance();
+  [[gnu::cold]] static Result<Runtime*> make_instance();
   static Result<Runtime*> make_instance_alone();
-  Error missing_feature(Feature feature, const char* what) const;
+  [[gnu::cold]] Error missing_feature(Feature feature, const char* what) const;
 
   static std::atomic<Runtime*> current_;
 
