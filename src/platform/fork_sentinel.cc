@@ -15,27 +15,20 @@ namespace understudy::platform {
 
 namespace {
 
-// All zero in a child.
-struct Sentinel {
-  std::atomic<uint32_t> state{0};
-  std::atomic<uint32_t> turn{0};  // of ProcessTurn
-};
-
 constexpr uint32_t kWiped = 0;     // a child that does not know it yet
 constexpr uint32_t kNoticing = 1;  // one of its threads counts the new process
 constexpr uint32_t kNoticed = 2;   // a child that is not armed
 constexpr uint32_t kByNumber = 3;  // armed, and the kernel does not wipe
-constexpr uint32_t kArmed = 0x5eed5eed;
+constexpr uint32_t kArmed = ForkSentinel::kArmed;
 
-Sentinel unwiped;  // where the kernel gives no page that it wipes
-std::atomic<Sentinel*> sentinel{&unwiped};
+constinit ForkSentinel unwiped;  // where the kernel gives no page that it wipes
 std::atomic<bool> is_set_up{false};
 std::atomic<pid_t> armed_process{0};
 // Differs between a process and its children. Process ids need not: a child may be the first
 // process of a pid namespace, as its parent is.
 std::atomic<uint32_t> generation{1};
 
-Sentinel& current() { return *sentinel.load(std::memory_order_acquire); }
+ForkSentinel& current() { return *fork_sentinel.load(std::memory_order_acquire); }
 
 struct Registered {
   static constexpr int kFree = 0;
@@ -54,7 +47,7 @@ bool is_still_ours(const Registered& place, int descriptor) {
          status.st_ino == place.inode.load();
 }
 
-Sentinel* make_wiped_page() {
+ForkSentinel* make_wiped_page() {
   const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   void* memory = mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return nullptr;
@@ -62,7 +55,7 @@ Sentinel* make_wiped_page() {
     munmap(memory, page);
     return nullptr;
   }
-  return static_cast<Sentinel*>(memory);
+  return static_cast<ForkSentinel*>(memory);
 }
 
 // Counts a new process, once.
@@ -93,7 +86,9 @@ void arm() {
 bool set_up() {
   if (is_set_up.exchange(true)) return true;
   pthread_atfork(nullptr, nullptr, begin_child);
-  if (Sentinel* const page = make_wiped_page()) sentinel.store(page, std::memory_order_release);
+  if (ForkSentinel* const page = make_wiped_page()) {
+    fork_sentinel.store(page, std::memory_order_release);
+  }
   arm();
   return true;
 }
@@ -103,16 +98,17 @@ bool set_up() {
 
 }  // namespace
 
+constinit std::atomic<ForkSentinel*> fork_sentinel{&unwiped};
+
 void arm_fork_sentinel() {
   set_up();  // for calls that come before this file's initialization
   notice_fork();
   arm();
 }
 
-bool in_fork_child() {
+bool in_unarmed_fork_child() {
   const uint32_t state = current().state.load(std::memory_order_acquire);
-  if (state == kArmed) [[likely]]
-    return false;
+  if (state == kArmed) return false;
   return state != kByNumber || getpid() != armed_process.load();
 }
 

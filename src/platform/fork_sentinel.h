@@ -15,8 +15,24 @@ namespace understudy::platform {
 
 // Ends the state of being a fork child: the process has what it needs of its own.
 void arm_fork_sentinel();
+
+// What the page holds. All zero in a child.
+struct ForkSentinel {
+  static constexpr uint32_t kArmed = 0x5eed5eed;
+
+  std::atomic<uint32_t> state{0};
+  std::atomic<uint32_t> turn{0};  // of ProcessTurn
+};
+extern constinit std::atomic<ForkSentinel*> fork_sentinel;
+
 // True in a child, however it was made, until arm_fork_sentinel is called there.
-bool in_fork_child();
+[[gnu::cold]] bool in_unarmed_fork_child();
+inline bool in_fork_child() {
+  const ForkSentinel& sentinel = *fork_sentinel.load(std::memory_order_acquire);
+  if (sentinel.state.load(std::memory_order_acquire) == ForkSentinel::kArmed) [[likely]]
+    return false;
+  return in_unarmed_fork_child();
+}
 // Has it called in every child of fork from now on, on the thread that forked.
 void call_in_fork_child(void (*function)());
 

@@ -48,8 +48,6 @@ Runtime::Runtime(Settings settings, std::unique_ptr<Server> server)
   server_->figures().set_soc(settings_.soc_name);
 }
 
-bool Runtime::platform_forked() { return platform::in_fork_child(); }
-
 namespace {
 
 // Programs then have two sets of devices without knowing it: say so where it is seen.

@@ -19,6 +19,7 @@
 #include "memory/host_memory.h"
 #include "memory/physical_memory.h"
 #include "memory/transfer.h"
+#include "platform/fork_sentinel.h"
 #include "runtime/allocators.h"
 #include "runtime/data_buffers.h"
 #include "runtime/devices.h"
@@ -58,7 +59,7 @@ class Runtime {
   static Runtime* existing() {
     // In this order: a thread that sees the sentinel armed sees the runtime that goes with it. The
     // sentinel is armed before there is a runtime, and again in a child that has made its own.
-    return platform_forked() ? nullptr : current_.load(std::memory_order_acquire);
+    return platform::in_fork_child() ? nullptr : current_.load(std::memory_order_acquire);
   }
 
   const Settings& settings() const { return settings_; }
@@ -130,7 +131,6 @@ class Runtime {
   template <typename Change>
   static void change_texts(Change change);
   Runtime(Settings settings, std::unique_ptr<Server> server);
-  static bool platform_forked();
   [[gnu::cold]] static Result<Runtime*> make_instance();
   static Result<Runtime*> make_instance_alone();
   [[gnu::cold]] Error missing_feature(Feature feature, const char* what) const;

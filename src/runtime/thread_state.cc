@@ -38,13 +38,12 @@ uint64_t ErrorTexts::awaited() const {
 }
 
 thread_local constinit uint64_t awaited_successes = 0;
+thread_local constinit ThreadState* own_thread_state = nullptr;
 
 namespace {
 
-thread_local ThreadState* own_state [[gnu::tls_model("initial-exec")]] = nullptr;
-
 void forget_state() {
-  delete std::exchange(own_state, nullptr);
+  delete std::exchange(own_thread_state, nullptr);
   awaited_successes = 0;
 }
 
@@ -57,13 +56,11 @@ struct StateReturner {
 
 }  // namespace
 
-ThreadState& thread_state() {
-  if (own_state == nullptr) [[unlikely]] {
-    thread_local StateReturner returner;
-    (void)returner;
-    own_state = new ThreadState;
-  }
-  return *own_state;
+ThreadState& make_thread_state() {
+  thread_local StateReturner returner;
+  (void)returner;
+  own_thread_state = new ThreadState;
+  return *own_thread_state;
 }
 
 }  // namespace understudy

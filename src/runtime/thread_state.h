@@ -51,7 +51,14 @@ struct ThreadState {
   std::string returned_text;  // what aclGetRecentErrMsg last pointed to
 };
 
-ThreadState& thread_state();
+// Null before the thread's first call, and after its end.
+extern thread_local constinit ThreadState* own_thread_state [[gnu::tls_model("initial-exec")]];
+[[gnu::cold]] ThreadState& make_thread_state();
+inline ThreadState& thread_state() {
+  if (own_thread_state != nullptr) [[likely]]
+    return *own_thread_state;
+  return make_thread_state();
+}
 
 // The functions that failed on this thread and whose next success is to be noted, a bit each. All
 // that a successful call looks at: nearly always it is 0.
