@@ -114,17 +114,18 @@ CallGate::Record& CallGate::borrow_record() {
   }
 }
 
-void GatePass::pass_slowly() {
-  if (record_ == &CallGate::no_record_) {
-    depth_ = 0;
-    if (CallGate::Record* const claimed = CallGate::claim_record()) {
-      CallGate::own_record_ = record_ = claimed;
-      record_->depth.store(1, std::memory_order_relaxed);
+CallGate::Call CallGate::pass_slowly(Call call) {
+  if (call.record == &no_record_) {
+    call.depth = 0;
+    if (Record* const claimed = claim_record()) {
+      own_record_ = call.record = claimed;
+      call.record->depth.store(1, std::memory_order_relaxed);
     } else {
-      record_ = &CallGate::borrow_record();
+      call.record = &borrow_record();
     }
   }
-  CallGate::wait(*record_, depth_);
+  wait(*call.record, call.depth);
+  return call;
 }
 
 void CallGate::wait(Record& record, uint32_t depth) {

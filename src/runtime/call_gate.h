@@ -58,6 +58,14 @@ class CallGate {
   };
   struct RecordReturner;
 
+  // A call under way: where it is counted, and how many of its thread are around it.
+  struct Call {
+    Record* record;
+    uint32_t depth;
+  };
+  // Returns the call as it is counted then: a thread may get its record here.
+  [[gnu::cold]] static Call pass_slowly(Call call);
+
   static void begin_anew_in_child();
   static Record* claim_record();
   static Record& borrow_record();
@@ -82,16 +90,17 @@ class GatePass {
     record_->depth.store(depth_ + 1, std::memory_order_relaxed);
     // The processor may change this order; the thread that closes the gate sees to that.
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    if (record_->way.load(std::memory_order_relaxed) != CallGate::Way::kQuick) [[unlikely]]
-      pass_slowly();
+    if (record_->way.load(std::memory_order_relaxed) != CallGate::Way::kQuick) [[unlikely]] {
+      const CallGate::Call counted = CallGate::pass_slowly({record_, depth_});
+      record_ = counted.record;
+      depth_ = counted.depth;
+    }
   }
   ~GatePass() { record_->depth.store(depth_, std::memory_order_release); }
   GatePass(const GatePass&) = delete;
   GatePass& operator=(const GatePass&) = delete;
 
  private:
-  void pass_slowly();
-
   CallGate::Record* record_;
   uint32_t depth_;
 };
