@@ -31,7 +31,7 @@ Result<void> charge_or_explain(Capacity& capacity, const Charge& charge,
 Capacity::Capacity(LedgerFile& file, ProcessSlots& slots, std::vector<int32_t> numbers)
     : file_(file),
       slots_(slots),
-      figures_(file, slots),
+      figures_(slots),
       numbers_(std::move(numbers)),
       devices_(numbers_.size()) {
   slots.add_table(*this);
@@ -203,7 +203,7 @@ bool Capacity::charge(const Charge& charge, std::optional<Deadline> deadline) {
 
 uint64_t Capacity::note_charged(unsigned device) const {
   const unsigned number = number_of(device);
-  DeviceUse& own = file_.slot(slots_.own_slot()).devices[number];
+  DeviceUse& own = slots_.own().devices[number];
   const uint64_t used = PoolWord(own.words[0].load()).used() + PoolWord(own.words[1].load()).used();
   raise_to(own.peak, used);
   figures_.count_charge(number);

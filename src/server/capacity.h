@@ -149,7 +149,7 @@ class Capacity final : private LedgerTable {
   uint64_t usable_pages(unsigned pool) const { return file_.header().usable_pages[pool]; }
   uint64_t pages(unsigned number, unsigned pool, Count count) const;
   std::atomic<uint64_t>& own_word(unsigned number, unsigned pool) const {
-    return file_.slot(slots_.own_slot()).devices[number].words[pool];
+    return slots_.own().devices[number].words[pool];
   }
   // Bytes that no module but the application has, if the process has `used` pages in its slot.
   uint64_t application(unsigned device, uint64_t used) const;

@@ -7,20 +7,18 @@
 // REQUIRES, for all of them: the process has a slot.
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <string_view>
 
 #include "base/thread_shard.h"
-#include "server/ledger_file.h"
 #include "server/process_slots.h"
 
 namespace understudy {
 
 class OwnFigures {
  public:
-  OwnFigures(const LedgerFile& file, const ProcessSlots& slots) : file_(file), slots_(slots) {}
+  explicit OwnFigures(const ProcessSlots& slots) : slots_(slots) {}
 
   // Once, before other threads use the server.
   void set_soc(std::string_view name) const {
@@ -31,11 +29,12 @@ class OwnFigures {
   // Memory of a device, by its number on the server, was charged.
   void count_charge(unsigned device) const {
     const unsigned thread = thread_number();
-    std::atomic<uint64_t>& count = figures().charges[std::min(thread, kShards)][device];
+    auto& charges = figures().charges;
     if (thread < kShards) [[likely]] {
+      std::atomic<uint64_t>& count = charges[thread][device];
       count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     } else {
-      count.fetch_add(1, std::memory_order_relaxed);
+      charges[kShards][device].fetch_add(1, std::memory_order_relaxed);
     }
   }
 
@@ -60,9 +59,8 @@ class OwnFigures {
   }
 
  private:
-  ProcessFigures& figures() const { return file_.figures(slots_.own_slot()); }
+  ProcessFigures& figures() const { return slots_.own_figures(); }
 
-  const LedgerFile& file_;
   const ProcessSlots& slots_;
 };
 

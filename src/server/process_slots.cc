@@ -73,7 +73,8 @@ void ProcessSlots::enter(unsigned slot, platform::LifeLock life) {
   mine.generation.store(before != 0 ? before + 1 : 1 + (platform::random_number() >> 24));
   mine.backing_files.store(0);
   mine.listens.store(0);
-  new (&file_.figures(slot)) ProcessFigures{};
+  own_figures_ = new (&file_.figures(slot)) ProcessFigures{};
+  own_words_ = &mine;
   own_ = slot;
   own_tag_ = tag_of(slot);
   US_KILL_POINT("slot.generation");

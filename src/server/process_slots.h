@@ -45,8 +45,14 @@ class ProcessSlots final : private LedgerMutex::Owner {
 
   unsigned own_slot() const { return own_; }
   ProcessTag own_tag() const { return own_tag_; }
+  // What the slot holds, and what goes with it. REQUIRES: the process has one.
+  ProcessSlot& own() const { return *own_words_; }
+  ProcessFigures& own_figures() const { return *own_figures_; }
   // False if others took this process for dead, which needs a damaged ledger.
-  bool has_own_slot() const { return own().taken.load() != 0 && tag_of(own_) == own_tag_; }
+  bool has_own_slot() const {
+    const ProcessSlot& mine = own();
+    return mine.taken.load() != 0 && mine.generation.load() == own_tag_.generation();
+  }
   // One past the highest slot that was ever taken.
   unsigned count() const { return file_.header().slots.load(); }
   ProcessTag tag_of(unsigned slot) const { return {slot, file_.slot(slot).generation.load()}; }
@@ -113,7 +119,6 @@ class ProcessSlots final : private LedgerMutex::Owner {
   Result<LedgerMutexWord::Holder> holder() const override;
   void repair() override US_REQUIRES(ledger_held);
 
-  ProcessSlot& own() const { return file_.slot(own_); }
   platform::ProcessIdentity slot_identity(unsigned slot) const;
   bool is_locked(unsigned slot) const { return file_.is_locked(kSlotBytes + slot); }
   bool has_ended(unsigned slot) const;
@@ -132,6 +137,8 @@ class ProcessSlots final : private LedgerMutex::Owner {
   platform::LifeLock life_;
   ProcessTag own_tag_;
   unsigned own_ = kProcessSlots;  // none yet
+  ProcessSlot* own_words_ = nullptr;
+  ProcessFigures* own_figures_ = nullptr;
 };
 
 }  // namespace understudy

@@ -48,7 +48,7 @@ Server::Server(LedgerFile file, std::vector<int32_t> numbers)
       shares_(file_, slots_),
       events_(file_, slots_),
       notifies_(file_, slots_),
-      figures_(file_, slots_),
+      figures_(slots_),
       capacity_(file_, slots_, std::move(numbers)) {}
 
 Result<std::unique_ptr<Server>> Server::join(platform::PrivateDirectory directory,
