@@ -56,13 +56,14 @@ std::optional<unsigned> Capacity::device_of(unsigned number) const {
   return static_cast<unsigned>(found - numbers_.begin());
 }
 
-uint64_t Capacity::pages(unsigned number, unsigned pool, Count count) const {
+inline uint64_t Capacity::pages(unsigned number, unsigned pool, Count count) const {
   const LedgerHeader& header = file_.header();
   // First: a charge under the lock is in its slot before it is no longer held back.
   uint64_t sum = count == Count::kUsedAndPending ? header.held_back[number].words[pool].load() : 0;
-  const uint32_t slots = header.slots.load();
-  for (unsigned slot = 0; slot < slots; ++slot) {
-    const PoolWord word(file_.slot(slot).devices[number].words[pool].load());
+  const ProcessSlot* const first = &file_.slot(0);
+  const ProcessSlot* const end = first + header.slots.load();
+  for (const ProcessSlot* slot = first; slot != end; ++slot) {
+    const PoolWord word(slot->devices[number].words[pool].load());
     sum += word.used();
     if (count == Count::kUsedAndPending) sum += word.pending();
   }
@@ -71,10 +72,9 @@ uint64_t Capacity::pages(unsigned number, unsigned pool, Count count) const {
   return sum + header.shared[number].words[pool].load();
 }
 
-uint64_t Capacity::application(unsigned device, uint64_t used) const {
-  const Device& own = devices_[device];
-  const uint64_t pages = used + own.aside[0].load() + own.aside[1].load();
-  return subtract_to_zero(pages * kNormalPage + own.shared.load(), own.tagged.load());
+uint64_t Capacity::application(const Device& device, uint64_t used) {
+  const uint64_t pages = used + device.aside[0].load() + device.aside[1].load();
+  return subtract_to_zero(pages * kNormalPage + device.shared.load(), device.tagged.load());
 }
 
 uint64_t Capacity::own_pages(unsigned device) const {
@@ -82,7 +82,7 @@ uint64_t Capacity::own_pages(unsigned device) const {
   return PoolWord(own_word(number, 0).load()).used() + PoolWord(own_word(number, 1).load()).used();
 }
 
-bool Capacity::charge_pages(const Demand& demand, std::optional<Deadline> deadline) {
+inline bool Capacity::charge_pages(const Demand& demand, std::optional<Deadline> deadline) {
   if (!slots_.has_own_slot()) [[unlikely]]
     return false;
   const auto& [number, pool, pages, usable] = demand;
@@ -98,7 +98,8 @@ bool Capacity::charge_pages(const Demand& demand, std::optional<Deadline> deadli
     if (settle_pending(word, pages, fits)) [[likely]]
       return true;
   }
-  return charge_slow({&demand, 1}, deadline.value_or(ledger_deadline()));
+  const Demand asked = demand;  // a copy, so that the quick way needs none in memory
+  return charge_slow({&asked, 1}, deadline.value_or(ledger_deadline()));
 }
 
 // Turns a pending charge into use, or takes it back. False if it was taken back, or did not count
@@ -177,32 +178,33 @@ bool Capacity::charge_slow(std::span<const Demand> demands, Deadline deadline) {
 
 bool Capacity::charge(const Charge& charge, std::optional<Deadline> deadline) {
   Device& device = devices_[charge.device];
+  const bool is_tagged = charge.module != kApplicationModule;
+  if (is_tagged) [[unlikely]] {
+    // First of all, and when credited last of all: bytes of a module are never the application's.
+    device.tag_changes.fetch_add(1);
+    device.tagged.fetch_add(charge.bytes);
+  }
+  const uint64_t changes = device.tag_changes.load();
   const Demand demand =
       demand_of(charge.device, pool_of(charge.kind), normal_pages_of(charge.bytes));
-  if (charge.module == kApplicationModule) [[likely]] {
-    const uint64_t changes = device.tag_changes.load();
-    if (!charge_pages(demand, deadline)) return false;
-    const uint64_t now = application(charge.device, note_charged(charge.device));
-    // The figures belong together only if no module was charged or credited meanwhile.
-    if (device.tag_changes.load() == changes) raise_to(device.application_peak, now);
-    return true;
-  }
-  // First of all, and when credited last of all: bytes of a module are never the application's.
-  device.tag_changes.fetch_add(1);
-  device.tagged.fetch_add(charge.bytes);
-  if (!charge_pages(demand, deadline)) {
-    device.tagged.fetch_sub(charge.bytes);
+  if (!charge_pages(demand, deadline)) [[unlikely]] {
+    if (is_tagged) device.tagged.fetch_sub(charge.bytes);
     return false;
   }
-  (void)note_charged(charge.device);
-  Tagged& module = device.modules[charge.module];
-  raise_to(module.peak,
-           module.current.fetch_add(charge.bytes, std::memory_order_relaxed) + charge.bytes);
+  const uint64_t used = note_charged(demand.number);
+  if (is_tagged) [[unlikely]] {
+    Tagged& module = device.modules[charge.module];
+    raise_to(module.peak,
+             module.current.fetch_add(charge.bytes, std::memory_order_relaxed) + charge.bytes);
+    return true;
+  }
+  const uint64_t now = application(device, used);
+  // The figures belong together only if no module was charged or credited meanwhile.
+  if (device.tag_changes.load() == changes) raise_to(device.application_peak, now);
   return true;
 }
 
-uint64_t Capacity::note_charged(unsigned device) const {
-  const unsigned number = number_of(device);
+uint64_t Capacity::note_charged(unsigned number) const {
   DeviceUse& own = slots_.own().devices[number];
   const uint64_t used = PoolWord(own.words[0].load()).used() + PoolWord(own.words[1].load()).used();
   raise_to(own.peak, used);
@@ -361,7 +363,7 @@ std::vector<ModuleUsage> Capacity::usage(unsigned device) const {
     ModuleUsage one{static_cast<uint8_t>(module), tagged.current.load(std::memory_order_relaxed),
                     tagged.peak.load(std::memory_order_relaxed)};
     if (module == kApplicationModule) {
-      one.current = application(device, own_pages(device));
+      one.current = application(pools, own_pages(device));
       one.peak = pools.application_peak.load(std::memory_order_relaxed);
     }
     if (one.peak != 0) found.push_back(one);

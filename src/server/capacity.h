@@ -152,9 +152,9 @@ class Capacity final : private LedgerTable {
     return slots_.own().devices[number].words[pool];
   }
   // Bytes that no module but the application has, if the process has `used` pages in its slot.
-  uint64_t application(unsigned device, uint64_t used) const;
+  static uint64_t application(const Device& device, uint64_t used);
   // What people see of a charge that succeeded. Returns the pages that the process has now.
-  uint64_t note_charged(unsigned device) const;
+  uint64_t note_charged(unsigned number) const;
 
   LedgerFile& file_;
   ProcessSlots& slots_;
