@@ -133,11 +133,20 @@ Result<void> ExtentAllocator::add_backing_file_locked(Tier& tier, uint64_t at_le
 }
 
 void ExtentAllocator::give_back(const Extent& extent) noexcept {
+  if (try_recycle(extent)) [[likely]]
+    return;
   Spilled spilled;
   recycle(extent, spilled);
-  if (spilled.count == 0) return;
   MutexLock lock(mutex_);
   for (unsigned i = 0; i < spilled.count; ++i) give_back_to_file_locked(spilled.extents[i]);
+}
+
+bool ExtentAllocator::try_recycle(const Extent& extent) {
+  Recycler& recycler = recyclers_[thread_shard()];
+  MutexLock lock(recycler.mutex);
+  if (!recycler.has_room_locked(extent.size)) return false;
+  recycler.put_locked(extent);
+  return true;
 }
 
 void ExtentAllocator::recycle(const Extent& extent, Spilled& spilled) {
@@ -158,8 +167,7 @@ void ExtentAllocator::recycle(const Extent& extent, Spilled& spilled) {
               recycler.extents.begin());
   }
   recycler.count -= leave;
-  recycler.extents[recycler.count++] = extent;
-  recycler.bytes += extent.size;
+  recycler.put_locked(extent);
 }
 
 void ExtentAllocator::drain(Recycler& recycler, Spilled& spilled) {

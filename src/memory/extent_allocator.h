@@ -72,6 +72,14 @@ class ExtentAllocator {
     std::array<Extent, kMaxRecycled> extents US_GUARDED_BY(mutex);
     unsigned count US_GUARDED_BY(mutex) = 0;
     uint64_t bytes US_GUARDED_BY(mutex) = 0;
+
+    bool has_room_locked(uint64_t size) const US_REQUIRES(mutex) {
+      return count < kMaxRecycled && bytes + size <= kMaxRecycledBytes;
+    }
+    void put_locked(const Extent& extent) US_REQUIRES(mutex) {
+      extents[count++] = extent;
+      bytes += extent.size;
+    }
   };
   // Extents on their way from a recycler to their backing files.
   struct Spilled {
@@ -90,7 +98,9 @@ class ExtentAllocator {
   };
 
   std::optional<Extent> take_recycled(uint64_t size, PageKind kind);
-  // Keeps an extent for the next request of its size; what has to leave for it is in `spilled`.
+  // Keeps an extent for the next request of its size, if no other has to leave for it.
+  bool try_recycle(const Extent& extent);
+  // The same in any case; what has to leave for it is in `spilled`.
   void recycle(const Extent& extent, Spilled& spilled);
   static void drain(Recycler& recycler, Spilled& spilled);
 
