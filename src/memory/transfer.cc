@@ -201,6 +201,11 @@ Result<void> Transfer::copy(VirtualAddress to, VirtualAddress from, uint64_t cou
   if (count <= kGranule && options.sides != Sides::kDevices && copy_quickly(to, from, count)) {
     return {};
   }
+  return copy_in_pieces(to, from, count, device, options);
+}
+
+Result<void> Transfer::copy_in_pieces(VirtualAddress to, VirtualAddress from, uint64_t count,
+                                      unsigned device, const TransferOptions& options) {
   US_TRY_ASSIGN(const Pair pair, check_pair(to, from, count, device, options));
   const auto& [into, out] = pair;
   if (!VirtualRange{from, count}.contains(to)) {
@@ -261,6 +266,11 @@ Result<uint64_t> Transfer::copy_piece(VirtualAddress to, const Range& into, Virt
 Result<void> Transfer::set(VirtualAddress to, uint8_t value, uint64_t count, unsigned device,
                            const TransferOptions& options) {
   if (count <= kGranule && set_quickly(to, value, count)) return {};
+  return set_in_pieces(to, value, count, device, options);
+}
+
+Result<void> Transfer::set_in_pieces(VirtualAddress to, uint8_t value, uint64_t count,
+                                     unsigned device, const TransferOptions& options) {
   return fill(to, count, device, options, [&](VirtualAddress host, uint64_t bytes) {
     fill_bytes(to_pointer(host), value, bytes);
   });

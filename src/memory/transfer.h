@@ -124,6 +124,12 @@ class Transfer {
   // side ordinary host memory. False, and nothing done, if it is not that.
   bool copy_quickly(VirtualAddress to, VirtualAddress from, uint64_t count);
   bool set_quickly(VirtualAddress to, uint8_t value, uint64_t count);
+  // Everything else, out of the way of the common case.
+  [[gnu::noinline]] Result<void> copy_in_pieces(VirtualAddress to, VirtualAddress from,
+                                                uint64_t count, unsigned device,
+                                                const TransferOptions& options);
+  [[gnu::noinline]] Result<void> set_in_pieces(VirtualAddress to, uint8_t value, uint64_t count,
+                                               unsigned device, const TransferOptions& options);
   // Whether the range is host memory without a doubt.
   bool is_plainly_host(VirtualRange range) const;
 
