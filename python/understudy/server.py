@@ -43,6 +43,10 @@ KEYS = (
     "log_file",
     "fail",
     "call_sites",
+    "check",
+    "check_exit",
+    "check_report",
+    "check_suppressions",
 )
 
 
