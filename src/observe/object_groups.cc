@@ -16,9 +16,8 @@ std::vector<int32_t> devices_of(const ObjectGroup& group) {
   for (const ObjectLife& life : group.lives) {
     if (life.device != kNoDevice) devices.push_back(life.device);
   }
-  std::ranges::sort(devices);
-  const auto repeated = std::ranges::unique(devices);
-  devices.erase(repeated.begin(), repeated.end());
+  std::sort(devices.begin(), devices.end());
+  devices.erase(std::unique(devices.begin(), devices.end()), devices.end());
   return devices;
 }
 
