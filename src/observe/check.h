@@ -17,8 +17,9 @@ namespace understudy {
 enum class Check : uint8_t {
   kHistory,  // wrong use of objects, explained by their lives
   kLeaks,    // objects that outlive what they belong to
+  kHost,     // device pointers that the CPU follows
 };
-inline constexpr std::array<std::string_view, 2> kCheckNames = {"history", "leaks"};
+inline constexpr std::array<std::string_view, 3> kCheckNames = {"history", "leaks", "host"};
 constexpr std::string_view name_of(Check check) { return kCheckNames[static_cast<size_t>(check)]; }
 
 class CheckSet {

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "observe/findings.h"
+#include "observe/host_access.h"
 #include "observe/leaks.h"
 #include "platform/process_end.h"
 
@@ -20,6 +21,10 @@ namespace {
 
 }  // namespace
 
-Result<void> begin_checks(const CheckChoice& choice) { return Findings::begin(choice); }
+Result<void> begin_checks(const CheckChoice& choice) {
+  US_TRY(Findings::begin(choice));
+  if (choice.checks.has(Check::kHost)) US_TRY(begin_host_check());
+  return {};
+}
 
 }  // namespace understudy

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/mutex.h"
+#include "base/sizes.h"
 #include "platform/fork_sentinel.h"
 #include "platform/thread.h"
 
@@ -207,6 +208,22 @@ std::optional<ObjectLife> History::explain(uint64_t number) noexcept {
     shard.for_each([&](const ObjectLife& life) {
       if (life.number != number && !life.contains(number)) return;
       if (!best || tells_more(*best, life, number)) best = life;
+    });
+  }
+  return best;
+}
+
+std::optional<ObjectLife> History::explain_near(uint64_t address) noexcept {
+  constexpr uint64_t kNear = 2 * kMiB;
+  if (const std::optional<ObjectLife> life = explain(address)) return life;
+  std::optional<ObjectLife> best;
+  State* const state = state_.load(std::memory_order_acquire);
+  if (state == nullptr) return best;
+  const auto gap = [address](const ObjectLife& life) { return address - life.number - life.size; };
+  for (Shard& shard : state->shards) {
+    shard.for_each([&](const ObjectLife& life) {
+      if (!has_addresses(life.kind) || address < life.number || gap(life) > kNear) return;
+      if (!best || gap(life) < gap(*best)) best = life;
     });
   }
   return best;

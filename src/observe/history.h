@@ -60,6 +60,8 @@ class History {
   // The life that a number, a handle or an address, is of: the object itself, or the one that an
   // address is or was inside of. Of several the most telling: what lives, then what ended last.
   static std::optional<ObjectLife> explain(uint64_t number) noexcept;
+  // The same; of an address that nothing is around, what ends a little before it.
+  static std::optional<ObjectLife> explain_near(uint64_t address) noexcept;
   // Those that have not ended, in the order of their beginning. May throw std::bad_alloc.
   static std::vector<ObjectLife> live();
   // They are not told as leaks again.

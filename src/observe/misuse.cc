@@ -6,7 +6,6 @@
 #include <string>
 #include <utility>
 
-#include "base/size_text.h"
 #include "observe/findings.h"
 #include "observe/history.h"
 #include "observe/stack_text.h"
@@ -15,14 +14,6 @@
 namespace understudy {
 
 namespace {
-
-// "physical block of 2 MiB on device 0"
-std::string name_of(const ObjectLife& life) {
-  std::string text = words_of(life.kind).noun;
-  if (life.size != 0) text += std::string(" of ") + SizeText(life.size).c_str();
-  if (life.device != kNoDevice) text += " on device " + std::to_string(life.device);
-  return text;
-}
 
 // "freed", or "ended because its device was reset"
 std::string end_of(const ObjectLife& life) {
@@ -39,7 +30,7 @@ Finding finding_of(const char* function, const Error& error, const ObjectLife& l
   const ObjectWords& words = words_of(life.kind);
   Finding finding;
   finding.check = Check::kHistory;
-  finding.sentence = std::string(function) + ": " + error.text() + "; " + name_of(life) + " " +
+  finding.sentence = std::string(function) + ": " + error.text() + "; " + described(life) + " " +
                      words.begun + " at " + place_of(life.begun.stack);
   if (life.has_ended) finding.sentence += ", " + end_of(life) + " at " + place_of(life.ended.stack);
   finding.sentence +=

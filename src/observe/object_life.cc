@@ -3,6 +3,8 @@
 
 #include <array>
 
+#include "base/size_text.h"
+
 namespace understudy {
 
 namespace {
@@ -42,6 +44,13 @@ bool has_addresses(ObjectKind kind) {
       return false;
   }
   return false;
+}
+
+std::string described(const ObjectLife& life) {
+  std::string text = words_of(life.kind).noun;
+  if (life.size != 0) text += std::string(" of ") + SizeText(life.size).c_str();
+  if (life.device != kNoDevice) text += " on device " + std::to_string(life.device);
+  return text;
 }
 
 }  // namespace understudy

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "platform/call_stack.h"
 
@@ -64,5 +65,8 @@ struct ObjectLife {
     return has_addresses(kind) && address >= number && address - number < size;
   }
 };
+
+// "physical block of 2 MiB on device 0". May throw std::bad_alloc.
+std::string described(const ObjectLife& life);
 
 }  // namespace understudy

@@ -38,15 +38,21 @@ std::vector<StackFrame> frames_of(const platform::CallStack* stack) {
   for (const uintptr_t address : stack->frames()) {
     platform::SourcePlace source = platform::find_source(address);
     if (std::ranges::find(kBeginnings, source.function) != kBeginnings.end()) break;
-    frames.push_back({std::move(source.place), std::move(source.function)});
+    const bool is_of_system =
+        source.object.starts_with("libc.so") || source.object.starts_with("libstdc++.so");
+    frames.push_back({std::move(source.place), std::move(source.function), is_of_system});
   }
   return frames;
 }
 
 std::string place_of(const platform::CallStack* stack) {
-  if (stack != nullptr && !stack->named().empty()) return frames_of(stack).front().place;
-  if (stack == nullptr || stack->frames().empty()) return "an unknown place";
-  return platform::find_source(stack->frames().front()).place;
+  const std::vector<StackFrame> frames = frames_of(stack);
+  if (frames.empty()) return "an unknown place";
+  // Libraries may be in between.
+  const auto in_source = std::ranges::find_if(frames, [](const StackFrame& frame) {
+    return !frame.is_of_system && frame.place.find(':') != std::string::npos;
+  });
+  return in_source != frames.end() ? in_source->place : frames.front().place;
 }
 
 }  // namespace understudy

@@ -13,14 +13,16 @@
 namespace understudy {
 
 struct StackFrame {
-  std::string place;     // "kv.cc:41", or "program+0x11f2" without debug information
-  std::string function;  // empty: not known
+  std::string place;          // "kv.cc:41", or "program+0x11f2" without debug information
+  std::string function;       // empty: not known
+  bool is_of_system = false;  // in a library of C or C++
 };
 
 // The frames of the program, from the call outwards, as far as they help: what starts programs and
 // threads is left out.
 std::vector<StackFrame> frames_of(const platform::CallStack* stack);
-// The innermost place; "an unknown place" if there is none.
+// The innermost place of the program whose line is known, else the innermost of all; "an unknown
+// place" if there is none.
 std::string place_of(const platform::CallStack* stack);
 
 }  // namespace understudy

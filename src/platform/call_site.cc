@@ -117,6 +117,8 @@ SourcePlace find_source(uintptr_t return_address) {
   SourcePlace source = place_in_source(return_address - 1);
   if (source.place.empty()) source.place = call_site_of(return_address);
   if (source.function.empty()) source.function = exported_function(return_address - 1);
+  const std::string site = call_site_of(return_address);
+  source.object = site.substr(0, site.rfind('+'));
   return source;
 }
 

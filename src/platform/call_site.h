@@ -16,6 +16,7 @@ std::string call_site_of(uintptr_t return_address);
 struct SourcePlace {
   std::string place;     // "kv.cc:41"; the site itself where there is no debug information
   std::string function;  // without its arguments; empty if it is not known
+  std::string object;    // the file of the code, without its folder: "libc.so.6"
 };
 SourcePlace find_source(uintptr_t return_address);
 std::string source_place_of(uintptr_t return_address);

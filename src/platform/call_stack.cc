@@ -225,6 +225,21 @@ std::span<const uintptr_t> program_frames(const UnwoundStack& unwound,
   return stack;
 }
 
+[[gnu::noinline]] const CallStack* capture_interrupted_stack(uintptr_t instruction) noexcept {
+  if (named_place != nullptr) return named_place;
+  UnwoundStack unwound;
+  _Unwind_Backtrace(add_frame, &unwound);
+  size_t first = 0;
+  while (first < unwound.count && unwound.frames[first].address != instruction) ++first;
+  std::array<uintptr_t, CallStack::kMostFrames> room;
+  room[0] = instruction + 1;  // as if it were a call that has to return
+  size_t count = 1;
+  for (size_t i = first + 1; i < unwound.count && count < room.size(); ++i) {
+    room[count++] = unwound.frames[i].address;
+  }
+  return StackDepot::keep({room.data(), count});
+}
+
 void name_place(std::string_view place) {
   named_place = place.empty() ? nullptr : StackDepot::keep(place);
 }

@@ -43,6 +43,10 @@ class CallStack {
 // Null if there is no memory to keep it. Equal stacks are one object.
 const CallStack* capture_stack() noexcept;
 
+// The same for a thread that a signal has interrupted at an instruction: from there outwards. For a
+// handler of that signal.
+const CallStack* capture_interrupted_stack(uintptr_t instruction) noexcept;
+
 // Names the place that the calling thread is at, until it names another; empty: where its stack
 // says. May throw std::bad_alloc.
 void name_place(std::string_view place);

@@ -10,6 +10,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import xml.etree.ElementTree
@@ -21,13 +22,16 @@ pytestmark = pytest.mark.skipif(not shutil.which("gcc"), reason="gcc is not inst
 
 FOUND = 86  # the exit status of a program with findings
 BEGINNING = """#include <acl/acl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #define MIB ((size_t)1 << 20)
 static void* kept;
 static void free_kept(void) { aclrtFree(kept); }
+static void hear(int number) { _exit(number == SIGSEGV ? 3 : 4); }
 static aclrtDrvMemHandle new_block(void) {
   aclrtPhysicalMemProp prop = {0};
   aclrtDrvMemHandle handle = NULL;
@@ -64,9 +68,9 @@ END = """
 @pytest.fixture
 def check(understudy, tmp_path):
     """check(body, *options, **of run): compiles a program and runs it with --check."""
-    def run(body, *options, end=END, **run_options):
+    def run(body, *options, begin=BEGINNING, end=END, **run_options):
         source = tmp_path / "prog.c"
-        source.write_text(BEGINNING + body + end, encoding="utf-8")
+        source.write_text(begin + body + end, encoding="utf-8")
         program = tmp_path / "prog"
         subprocess.run(["gcc", "-g", "-O0", "-Wall", "-Werror", "-Wno-unused-function",
                         f"-I{os.getcwd()}/include",
@@ -557,7 +561,7 @@ def test_junit_report(check, tmp_path):
     run = check(MISUSES["free_twice"][0], "--check", "--check-report", tmp_path / "report.xml")
     assert run.returncode == FOUND
     suite = xml.etree.ElementTree.parse(tmp_path / "report.xml").getroot()
-    assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
+    assert (suite.get("tests"), suite.get("failures")) == ("3", "1")
     cases = {case.get("name"): case.find("failure") for case in suite}
     assert cases["leaks"] is None
     assert "used again at prog.c:" in cases["history"].get("message")
@@ -673,3 +677,59 @@ acl.rt.free(first)
             "  allocated by aclrtMalloc\n    kv.py:4 grow\n    kv.py:8 <module>\n") in run.stderr
     assert "1 allocation of 4 KiB on device 0 is not freed at the end of the process" in run.stderr
     assert "    kv.py:4 grow\n    kv.py:9 <module>\n" in run.stderr
+
+
+# name: (what main does with device memory, what the finding says of it)
+HOST_ACCESSES = {
+    "write": ("memory[64] = 1; /*used*/", "the CPU writes 0x[0-9a-f]+, 64 bytes into"),
+    "read": ("return memory[0]; /*used*/", "the CPU reads 0x[0-9a-f]+, at the start of"),
+    "in_the_c_library": ("memset(memory + 8, 0, 4096); /*used*/",
+                         "the CPU writes 0x[0-9a-f]+, 8 bytes into"),
+    "behind_the_end": ("memory[4 * MIB + 512] = 1; /*used*/",
+                       "the CPU writes 0x[0-9a-f]+, 512 bytes behind the end of"),
+    "freed": ("aclrtFree(memory); memory[1] = 1; /*used*/",
+              "the CPU writes 0x[0-9a-f]+, 1 bytes? into"),
+}
+
+
+@pytest.mark.parametrize("name", HOST_ACCESSES)
+def test_cpu_that_follows_a_device_pointer_is_told(check, tmp_path, name):
+    access, sentence = HOST_ACCESSES[name]
+    body = f"""
+  volatile char* memory = NULL;
+  aclrtMalloc((void**)&memory, 4 * MIB, ACL_MEM_MALLOC_HUGE_FIRST); /*made*/
+  {access}
+""".replace("memset(memory", "memset((char*)memory").replace("Free(memory", "Free((void*)memory")
+    run = check(body, "--check=host", "--check-report", tmp_path / "report.json")
+    assert run.returncode == -signal.SIGSEGV
+    first = run.stderr.splitlines()[0]
+    assert re.match(f"understudy: host: {sentence} allocation of 4 MiB on device 0", first), first
+    assert f", at {line_of(body, 'used')};" in first
+    assert f"    {line_of(body, 'made')} main" in run.stderr
+    assert json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))["findings"]
+
+
+def test_handler_of_the_program_hears_of_a_fault_afterwards(check):
+    run = check("""
+  char* memory = NULL;
+  signal(SIGSEGV, hear);
+  aclrtMalloc((void**)&memory, 4096, ACL_MEM_MALLOC_HUGE_FIRST);
+  memory[0] = 1;
+""", "--check=host")
+    assert run.returncode == 3
+    assert "understudy: host" not in run.stderr  # its handler came later, and is the only one
+
+
+def test_handler_that_was_there_is_called_behind_the_finding(check):
+    run = check("""
+  char* memory = NULL;
+  aclrtMalloc((void**)&memory, 4096, ACL_MEM_MALLOC_HUGE_FIRST);
+  memory[0] = 1;
+""", "--check=host", begin=BEGINNING.replace("aclInit(NULL);", "signal(SIGSEGV, hear);\n  aclInit(NULL);"))
+    assert run.returncode == 3
+    assert "understudy: host: the CPU writes" in run.stderr
+
+
+def test_fault_that_is_none_of_ours_is_left_alone(check):
+    run = check("*(volatile int*)8 = 1;", "--check=host")
+    assert (run.returncode, run.stderr) == (-signal.SIGSEGV, "")
