@@ -185,6 +185,13 @@ Result<void> DeviceMemory::end_import(VirtualAddress address) {
   return {};
 }
 
+Result<void> DeviceMemory::free_observed(VirtualAddress address) {
+  const ObjectEnd end(ObjectKind::kAllocation, address);
+  US_TRY(free_unobserved(address));
+  end.confirm();
+  return {};
+}
+
 Result<void> DeviceMemory::free_unobserved(VirtualAddress address) {
   const PageEntry entry = space_.translation().look_up(address);
   if (!entry.divided()) {

@@ -51,10 +51,7 @@ class DeviceMemory final : public MemoryCache {
   // Ends the allocation that starts at an address, whatever device it is on; managed memory, too.
   // Memory of a pool goes back to it (FREE-07).
   Result<void> free(VirtualAddress address) {
-    const ObjectEnd end(ObjectKind::kAllocation, address);
-    US_TRY(free_unobserved(address));
-    end.confirm();
-    return {};
+    return is_any_checked() ? free_observed(address) : free_unobserved(address);
   }
   // A little memory for the library itself: only the caller ends it, never the program.
   Result<VirtualAddress> allocate_internal(unsigned device, uint64_t bytes);
@@ -93,6 +90,8 @@ class DeviceMemory final : public MemoryCache {
   class Slabs;
 
   Result<void> free_unobserved(VirtualAddress address);
+  // The same; notes the end of the allocation's life.
+  [[gnu::cold]] Result<void> free_observed(VirtualAddress address);
   Result<VirtualAddress> allocate_of(const AllocationRequest& request, PageKind kind);
   Result<VirtualAddress> allocate_slot(const AllocationRequest& request, uint64_t bytes);
   Result<VirtualAddress> allocate_block(const AllocationRequest& request, PageKind kind,

@@ -154,7 +154,7 @@ ProgramPlace History::here() noexcept {
   return {platform::capture_stack(), current_function, platform::kernel_thread_id()};
 }
 
-void History::note_begin(const NewObject& object) noexcept {
+void History::note_begin(NewObject object) noexcept {
   State* const state = History::state();
   if (state == nullptr) return;
   ObjectLife life;

@@ -38,7 +38,7 @@ class History {
  public:
   History() = delete;
 
-  static void begin(const NewObject& object) noexcept {
+  static void begin(NewObject object) noexcept {
     if (is_any_checked()) [[unlikely]]
       note_begin(object);
   }
@@ -83,13 +83,13 @@ class History {
   struct State;
 
   static State* state() noexcept;
-  static void note_begin(const NewObject& object) noexcept;
+  [[gnu::cold]] static void note_begin(NewObject object) noexcept;
   static void note_handle(ObjectKind kind, uint64_t number) noexcept;
   static void note_ends(ObjectKind kind, int32_t device, uint64_t part_of,
                         const char* cause) noexcept;
   // 0 if there is none that lives.
-  static uint64_t order_of_live(ObjectKind kind, uint64_t number) noexcept;
-  static void note_end(ObjectKind kind, uint64_t number, uint64_t order) noexcept;
+  [[gnu::cold]] static uint64_t order_of_live(ObjectKind kind, uint64_t number) noexcept;
+  [[gnu::cold]] static void note_end(ObjectKind kind, uint64_t number, uint64_t order) noexcept;
   static void forget_in_fork_child();
 
   static std::atomic<State*> state_;
