@@ -98,7 +98,7 @@ class History::Shard {
     Key key;
     uint64_t order;
   };
-  static constexpr size_t kMostEnded = 1024;
+  static constexpr size_t kMostEnded = 128;
 
   void end_locked(ObjectLife& life, const ProgramPlace& place, const char* cause)
       US_REQUIRES(mutex_) {

@@ -28,13 +28,15 @@ constinit std::atomic<uint64_t> calls{0};
 }  // namespace
 
 void note_call(const char* function, int32_t code) noexcept {
-  const uint64_t number = calls.fetch_add(1) + 1;
+  constexpr auto kRelaxed = std::memory_order_relaxed;
+  const uint64_t number = calls.fetch_add(1, kRelaxed) + 1;
   Slot& slot = slots[number % slots.size()];
-  slot.begun.store(number);
-  slot.function.store(function);
-  slot.code.store(code);
-  slot.thread.store(platform::kernel_thread_id());
-  slot.done.store(number);
+  slot.begun.store(number, kRelaxed);
+  std::atomic_thread_fence(std::memory_order_release);
+  slot.function.store(function, kRelaxed);
+  slot.code.store(code, kRelaxed);
+  slot.thread.store(platform::kernel_thread_id(), kRelaxed);
+  slot.done.store(number, std::memory_order_release);
 }
 
 std::vector<RecentCall> recent_calls() {
@@ -42,9 +44,12 @@ std::vector<RecentCall> recent_calls() {
   const uint64_t last = calls.load();
   for (uint64_t number = last > kCalls ? last - kCalls + 1 : 1; number <= last; ++number) {
     const Slot& slot = slots[number % slots.size()];
-    if (slot.done.load() != number) continue;
-    const RecentCall call{slot.function.load(), slot.code.load(), slot.thread.load()};
-    if (slot.begun.load() == number) found.push_back(call);
+    if (slot.done.load(std::memory_order_acquire) != number) continue;
+    const RecentCall call{slot.function.load(std::memory_order_relaxed),
+                          slot.code.load(std::memory_order_relaxed),
+                          slot.thread.load(std::memory_order_relaxed)};
+    std::atomic_thread_fence(std::memory_order_acquire);
+    if (slot.begun.load(std::memory_order_relaxed) == number) found.push_back(call);
   }
   return found;
 }

@@ -21,6 +21,9 @@ constinit std::atomic<uint8_t> call_watch{kUnknownWatch};
 
 namespace {
 
+// The beginning of a call whose end is of interest, but not its time.
+constexpr uint64_t kUntimed = 1;
+
 // Null if calls are not listed.
 constinit std::atomic<CallSiteList*> call_sites{nullptr};
 
@@ -96,13 +99,12 @@ uint64_t begin_unfailing_call(const char* function) noexcept {
   if (call_watch.load(std::memory_order_relaxed) == kUnknownWatch) choose_call_watch_for_now();
   const bool is_seen = is_any_checked();
   if (is_seen) History::enter_function(function);
-  return is_seen || platform::is_logged(platform::LogLevel::kCall) ? log_time() : 0;
+  if (platform::is_logged(platform::LogLevel::kCall)) return log_time();
+  return is_seen ? kUntimed : 0;
 }
 
 void end_watched_call(const char* function, uint64_t begun, int32_t code) noexcept {
-  if (begun != 0 && platform::is_logged(platform::LogLevel::kCall)) {
-    log_call(function, code, begun);
-  }
+  if (begun > kUntimed) log_call(function, code, begun);
   if (!is_any_checked()) return;
   note_call(function, code);
   History::leave_function();

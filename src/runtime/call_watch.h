@@ -28,7 +28,7 @@ extern constinit std::atomic<uint8_t> call_watch;  // of CallWatch, added up
 inline bool may_watch_calls() { return call_watch.load(std::memory_order_relaxed) != kUnwatched; }
 
 struct WatchedCall {
-  uint64_t begun;  // in nanoseconds; 0: its end is not of interest
+  uint64_t begun;  // tells when, if it is logged; 0: its end is not of interest
   std::optional<InjectedFailure> failure;
 };
 
