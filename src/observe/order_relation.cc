@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "observe/order_relation.h"
+
+#include <utility>
+
+namespace understudy {
+
+namespace {
+
+bool is_sound(VirtualRange range) {
+  return range.size != 0 && VirtualRange::make(range.base, range.size).has_value();
+}
+
+}  // namespace
+
+// ---- Calls of the program ----
+
+void OrderRelation::add_task(uint32_t stream, QueuedTask task) {
+  task.behind = known_;
+  std::erase_if(task.uses, [](const MemoryUse& use) { return !is_sound(use.range); });
+  streams_[stream].add(std::move(task));
+}
+
+void OrderRelation::put_behind(uint32_t stream, uint64_t last_queued, StreamTask behind) {
+  QueuedTask nothing;
+  nothing.position = last_queued + 1;
+  nothing.behind = std::make_shared<const StreamClock>(streams_[behind.stream].clock_at(behind));
+  streams_[stream].add(std::move(nothing));
+}
+
+void OrderRelation::know(StreamTask task) { know(streams_[task.stream].clock_at(task)); }
+
+void OrderRelation::know_all() {
+  for (const auto& [number, stream] : streams_) know(stream.clock());
+}
+
+void OrderRelation::know(const StreamClock& clock) {
+  if (known_->has_reached(clock)) return;
+  auto more = std::make_shared<StreamClock>(*known_);
+  more->join(clock);
+  known_ = std::move(more);
+}
+
+bool OrderRelation::runs_by_itself(StreamTask task, unsigned steps) const {
+  const auto found = streams_.find(task.stream);
+  if (found == streams_.end()) return true;
+  for (const QueuedTask& each : found->second.queued()) {
+    if (each.position > task.position) break;
+    if (each.gate.kind == QueuedGate::Kind::kNone) continue;
+    if (each.gate.kind == QueuedGate::Kind::kOpen || steps == 0) return false;
+    if (!runs_by_itself(each.gate.record, steps - 1)) return false;
+  }
+  return true;
+}
+
+std::optional<TaskAccess> OrderRelation::find_queued(const MemoryUse& what) const {
+  constexpr unsigned kMostSteps = 8;
+  // Queued tasks may wait for such a function, and any call may be its doing.
+  if (what.use != AccessUse::kEnd && functions_running_ != 0) return std::nullopt;
+  for (const auto& [number, stream] : streams_) {
+    for (const QueuedTask& task : stream.queued()) {
+      for (const MemoryUse& use : task.uses) {
+        if (!use.range.overlaps(what.range) || !conflict(use.use, what.use)) continue;
+        const StreamTask found{number, task.position};
+        // At the end of the memory it does not matter what the task waits for.
+        if (what.use == AccessUse::kEnd || runs_by_itself(found, kMostSteps)) {
+          return TaskAccess{found, use, task.place};
+        }
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<TaskAccess> OrderRelation::find_conflict(const MemoryUse& what) const {
+  if (!is_sound(what.range)) return std::nullopt;
+  if (std::optional<TaskAccess> queued = find_queued(what)) return queued;
+  return accesses_.find_unordered(what, *known_);
+}
+
+// ---- Streams ----
+
+void OrderRelation::record(StreamTask record) {
+  OrderedStream& stream = streams_[record.stream];
+  stream.arrive(record);
+  stream.note_record(record.position);
+}
+
+void OrderRelation::wait(uint32_t stream, StreamTask record) {
+  const StreamClock clock = streams_[record.stream].clock_at(record);
+  streams_[stream].join(clock);
+}
+
+void OrderRelation::wait_for_others(uint32_t stream) {
+  OrderedStream& waiting = streams_[stream];
+  waiting.join(*known_);
+  for (const auto& [number, each] : streams_) {
+    if (number != stream) waiting.join(each.clock());
+  }
+}
+
+void OrderRelation::change_notify(StreamTask task, uint32_t notify) {
+  OrderedStream& stream = streams_[task.stream];
+  stream.arrive(task);
+  notifies_[notify].join(stream.clock());
+}
+
+void OrderRelation::wait_for_notify(uint32_t stream, uint32_t notify) {
+  streams_[stream].join(notifies_[notify]);
+}
+
+void OrderRelation::begin_function(StreamTask task) {
+  ++functions_running_;
+  streams_[task.stream].arrive(task);
+  know(task);
+}
+
+void OrderRelation::end_function() {
+  if (functions_running_ != 0) --functions_running_;
+}
+
+void OrderRelation::go_on(uint32_t stream) { streams_[stream].join(*known_); }
+
+void OrderRelation::use(StreamTask task, std::span<const MemoryUse> uses, const ProgramPlace& place,
+                        std::vector<TaskDisorder>& found) {
+  OrderedStream& stream = streams_[task.stream];
+  stream.arrive(task);
+  for (const MemoryUse& use : uses) {
+    if (!is_sound(use.range)) continue;
+    const TaskAccess access{task, use, place};
+    if (const auto first = accesses_.find_unordered(use, stream.clock())) {
+      found.push_back({*first, access});
+    }
+  }
+  // All of them first: a task does not conflict with itself.
+  for (const MemoryUse& use : uses) {
+    if (is_sound(use.range)) accesses_.add({task, use, place}, stream.clock());
+  }
+}
+
+std::optional<QueuedTask> OrderRelation::end_task(StreamTask task) {
+  OrderedStream& stream = streams_[task.stream];
+  stream.arrive(task);
+  return stream.take(task.position);
+}
+
+ProgramPlace OrderRelation::place_of(StreamTask task) const {
+  const auto found = streams_.find(task.stream);
+  if (found == streams_.end()) return {};
+  for (const QueuedTask& each : found->second.queued()) {
+    if (each.position == task.position && each.place.stack != nullptr) return each.place;
+  }
+  return {};
+}
+
+}  // namespace understudy

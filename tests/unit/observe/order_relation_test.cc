@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "observe/order_relation.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <optional>
+#include <vector>
+
+namespace understudy {
+namespace {
+
+constexpr VirtualRange kBytes{0x1000, 64};
+constexpr MemoryUse kRead{kBytes, AccessUse::kRead};
+constexpr MemoryUse kWrite{kBytes, AccessUse::kWrite};
+constexpr MemoryUse kEnd{kBytes, AccessUse::kEnd};
+
+// Queues tasks and runs them at once, or later.
+class OrderRelationTest : public testing::Test {
+ protected:
+  StreamTask queue(uint32_t stream, const std::vector<MemoryUse>& uses, QueuedGate gate = {}) {
+    QueuedTask task;
+    task.position = ++last_[stream];
+    task.uses = uses;
+    task.gate = gate;
+    relation_.add_task(stream, task);
+    return {stream, task.position};
+  }
+  // How many conflicts the task has with earlier ones.
+  size_t run(StreamTask task) {
+    std::vector<TaskDisorder> found;
+    const std::optional<QueuedTask> queued = relation_.end_task(task);
+    EXPECT_TRUE(queued);
+    if (queued) relation_.use(task, queued->uses, queued->place, found);
+    return found.size();
+  }
+  size_t queue_and_run(uint32_t stream, const MemoryUse& use) { return run(queue(stream, {use})); }
+  StreamTask record(uint32_t stream) {
+    const StreamTask task = queue(stream, {});
+    relation_.record(task);
+    run(task);
+    return task;
+  }
+
+  OrderRelation relation_;
+  std::map<uint32_t, uint64_t> last_;
+};
+
+TEST_F(OrderRelationTest, TasksOfOneStreamAreInOrder) {
+  EXPECT_EQ(queue_and_run(1, kWrite), 0U);
+  EXPECT_EQ(queue_and_run(1, kWrite), 0U);
+}
+
+TEST_F(OrderRelationTest, TasksOfTwoStreamsAreNot) {
+  EXPECT_EQ(queue_and_run(1, kWrite), 0U);
+  EXPECT_EQ(queue_and_run(2, kRead), 1U);
+}
+
+TEST_F(OrderRelationTest, WaitForARecordComesBehindWhatWasBeforeIt) {
+  queue_and_run(1, kWrite);
+  const StreamTask recorded = record(1);
+  relation_.wait(2, recorded);
+  EXPECT_EQ(queue_and_run(2, kRead), 0U);
+}
+
+TEST_F(OrderRelationTest, RecordDoesNotReachWhatComesBehindIt) {
+  const StreamTask recorded = record(1);
+  queue_and_run(1, kWrite);
+  relation_.wait(2, recorded);
+  EXPECT_EQ(queue_and_run(2, kRead), 1U);
+}
+
+TEST_F(OrderRelationTest, WhatTheProgramKnowsComesBeforeWhatItQueuesNext) {
+  queue_and_run(1, kWrite);
+  const StreamTask early = queue(2, {kRead});
+  relation_.know({1, 1});
+  EXPECT_EQ(run(early), 1U) << "it was queued before the program knew";
+  EXPECT_EQ(queue_and_run(3, kRead), 0U);
+}
+
+TEST_F(OrderRelationTest, NotifyCarriesTheClockOfWhatChangedIt) {
+  queue_and_run(1, kWrite);
+  const StreamTask change = queue(1, {});
+  relation_.change_notify(change, 9);
+  run(change);
+  relation_.wait_for_notify(2, 9);
+  EXPECT_EQ(queue_and_run(2, kRead), 0U);
+  relation_.wait_for_notify(3, 8);
+  EXPECT_EQ(queue_and_run(3, kWrite), 1U);
+}
+
+TEST_F(OrderRelationTest, CallConflictsWithWhatIsQueuedAndWhatIsDone) {
+  const StreamTask task = queue(1, {kWrite});
+  EXPECT_TRUE(relation_.find_conflict(kRead));
+  run(task);
+  EXPECT_TRUE(relation_.find_conflict(kRead));
+  relation_.know(task);
+  EXPECT_FALSE(relation_.find_conflict(kRead));
+}
+
+TEST_F(OrderRelationTest, CallMayPrepareWhatAWaitingTaskUses) {
+  queue(1, {}, {QueuedGate::Kind::kOpen, {}});
+  queue(1, {kRead});
+  EXPECT_FALSE(relation_.find_conflict(kWrite));
+  EXPECT_TRUE(relation_.find_conflict(kEnd)) << "but not end the memory";
+}
+
+TEST_F(OrderRelationTest, TaskThatWaitsForARecordRunsByItself) {
+  const StreamTask recorded = queue(2, {});
+  queue(1, {}, {QueuedGate::Kind::kRecord, recorded});
+  queue(1, {kRead});
+  EXPECT_TRUE(relation_.find_conflict(kWrite));
+}
+
+TEST_F(OrderRelationTest, FunctionOfTheProgramComesBehindItsStream) {
+  queue_and_run(1, kWrite);
+  const StreamTask function = queue(1, {});
+  relation_.begin_function(function);
+  EXPECT_FALSE(relation_.find_conflict(kRead));
+  relation_.end_function();
+  relation_.go_on(1);
+}
+
+TEST_F(OrderRelationTest, UseBehindTheEndOfTheMemoryOnAnotherStreamIsInNoOrder) {
+  EXPECT_EQ(queue_and_run(2, kEnd), 0U);
+  EXPECT_EQ(queue_and_run(1, kWrite), 1U);
+}
+
+TEST_F(OrderRelationTest, MemoryThatBeginsAgainHasNoPast) {
+  queue_and_run(1, kWrite);
+  relation_.forget(kBytes);
+  EXPECT_EQ(queue_and_run(2, kWrite), 0U);
+}
+
+TEST_F(OrderRelationTest, RangesThatAreNoneAreLeftOut) {
+  EXPECT_EQ(queue_and_run(1, {{0x1000, 0}, AccessUse::kWrite}), 0U);
+  EXPECT_EQ(queue_and_run(2, {{~uint64_t{0} - 10, 100}, AccessUse::kWrite}), 0U);
+  EXPECT_FALSE(relation_.find_conflict({{~uint64_t{0} - 10, 100}, AccessUse::kWrite}));
+}
+
+}  // namespace
+}  // namespace understudy
