@@ -53,6 +53,7 @@ enum class LockRank : uint8_t {
   kCallbacks,             // lists of registered callbacks
   kErrorLog,              // texts for aclGetRecentErrMsg in per-process mode
   kFindings,              // what checks found
+  kOrder,                 // which uses of memory come behind which, for checks
   kHistory,               // the lives of objects, for checks
 };
 inline constexpr unsigned kLockRanks = static_cast<unsigned>(LockRank::kHistory) + 1;

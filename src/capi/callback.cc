@@ -6,7 +6,6 @@
 #include "capi/call.h"
 #include "capi/stream_argument.h"
 #include "runtime/process.h"
-#include "stream/user_code.h"
 
 using namespace understudy;        // NOLINT: entry points of one chapter
 using namespace understudy::capi;  // NOLINT
@@ -59,8 +58,7 @@ aclError aclrtProcessReport(int32_t timeout) {
     US_TRY_ASSIGN(const Report report, reports.take(current_thread_identity(), deadline.value()));
     // The stream goes on however the callback returns.
     ScopeExit answer([&] { reports.answer(report); });
-    const UserCodeMark mark;
-    report.callback.function(report.callback.argument);
+    Reports::call(report);
     return {};
   });
 }

@@ -6,6 +6,7 @@
 #include "base/scope_exit.h"
 #include "base/size_text.h"
 #include "memory/address_errors.h"
+#include "observe/order.h"
 
 namespace understudy {
 
@@ -177,7 +178,7 @@ Result<VirtualAddress> DeviceMemory::place_import(Block& block, const UsablePart
 }
 
 Result<void> DeviceMemory::end_import(VirtualAddress address) {
-  const ObjectEnd end(ObjectKind::kAllocation, address);
+  const MemoryEnd end(ObjectKind::kAllocation, address);
   US_TRY_ASSIGN(const VirtualRange addresses,
                 space_.allocations().end(address, {}, AllocationPlacement::Origin::kImported));
   arena_.give_back(addresses);
@@ -186,7 +187,7 @@ Result<void> DeviceMemory::end_import(VirtualAddress address) {
 }
 
 Result<void> DeviceMemory::free_observed(VirtualAddress address) {
-  const ObjectEnd end(ObjectKind::kAllocation, address);
+  const MemoryEnd end(ObjectKind::kAllocation, address);
   US_TRY(free_unobserved(address));
   end.confirm();
   return {};

@@ -16,7 +16,7 @@
 #include "memory/physical_memory.h"
 #include "memory/pool_hooks.h"
 #include "memory/slab_heap.h"
-#include "observe/history.h"
+#include "observe/order.h"
 #include "server/capacity.h"
 
 namespace understudy {

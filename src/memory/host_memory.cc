@@ -5,6 +5,7 @@
 #include "memory/address_errors.h"
 #include "memory/address_layout.h"
 #include "observe/history.h"
+#include "observe/order.h"
 #include "platform/host_memory.h"
 
 namespace understudy {
@@ -44,7 +45,7 @@ Result<void> HostMemory::free(VirtualAddress address) {
     return Error::format(ErrorCode::kInvalidParam,
                          "the block at %p is registered; unregister it first", to_pointer(address));
   }
-  const ObjectEnd end(ObjectKind::kHostBlock, address);
+  const MemoryEnd end(ObjectKind::kHostBlock, address);
   if (!pinned_.free(address)) return not_a_block(address).about(address);
   end.confirm();
   return {};
@@ -90,7 +91,7 @@ Result<VirtualAddress> HostMemory::add_registration(VirtualRange range, Registra
 }
 
 Result<void> HostMemory::remove_registration(VirtualAddress base) {
-  const ObjectEnd end(ObjectKind::kRegistration, base);
+  const MemoryEnd end(ObjectKind::kRegistration, base);
   if (const Result<void> removed = registered_.remove(base); !removed.ok()) {
     return removed.error().about(base);
   }

@@ -9,6 +9,7 @@
 #include "memory/address_errors.h"
 #include "memory/host_mapping.h"
 #include "observe/history.h"
+#include "observe/order.h"
 
 namespace understudy {
 
@@ -196,7 +197,7 @@ void Mapper::enter_locked(Reservation& reservation, Mapping& mapping) {
 }
 
 Result<void> Mapper::unmap(VirtualAddress base) {
-  const ObjectEnd end(ObjectKind::kMapping, base);
+  const MemoryEnd end(ObjectKind::kMapping, base);
   retired_.reclaim();
   Reservation* const reservation = reservations_.find(base);
   if (reservation == nullptr) return no_mapping_at(base);

@@ -18,8 +18,10 @@ enum class Check : uint8_t {
   kHistory,  // wrong use of objects, explained by their lives
   kLeaks,    // objects that outlive what they belong to
   kHost,     // device pointers that the CPU follows
+  kOrder,    // uses of the same bytes that nothing puts in order
 };
-inline constexpr std::array<std::string_view, 3> kCheckNames = {"history", "leaks", "host"};
+inline constexpr std::array<std::string_view, 4> kCheckNames = {"history", "leaks", "host",
+                                                                "order"};
 constexpr std::string_view name_of(Check check) { return kCheckNames[static_cast<size_t>(check)]; }
 
 class CheckSet {

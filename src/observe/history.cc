@@ -12,6 +12,7 @@
 
 #include "base/mutex.h"
 #include "base/sizes.h"
+#include "observe/order.h"
 #include "platform/fork_sentinel.h"
 #include "platform/thread.h"
 
@@ -67,6 +68,12 @@ class History::Shard {
     const MutexLock lock(mutex_);
     const auto found = lives_.find(key);
     return found == lives_.end() || found->second.has_ended ? 0 : found->second.order;
+  }
+  std::optional<ObjectLife> find_live(const Key& key) US_EXCLUDES(mutex_) {
+    const MutexLock lock(mutex_);
+    const auto found = lives_.find(key);
+    if (found == lives_.end() || found->second.has_ended) return std::nullopt;
+    return found->second;
   }
   void end(const Key& key, uint64_t order, const ProgramPlace& place) US_EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);
@@ -157,6 +164,10 @@ ProgramPlace History::here() noexcept {
 void History::note_begin(NewObject object) noexcept {
   State* const state = History::state();
   if (state == nullptr) return;
+  // A reservation has no memory. What was there before it is over.
+  if (is_order_checked() && has_addresses(object.kind) && object.kind != ObjectKind::kReservation) {
+    Order::note_begin({object.number, object.size});
+  }
   ObjectLife life;
   life.kind = object.kind;
   life.device = object.device;
@@ -240,6 +251,12 @@ std::vector<ObjectLife> History::live() {
   }
   std::ranges::sort(lives, {}, &ObjectLife::order);
   return lives;
+}
+
+std::optional<ObjectLife> History::find_live(ObjectKind kind, uint64_t number) noexcept {
+  State* const state = state_.load(std::memory_order_acquire);
+  if (state == nullptr) return std::nullopt;
+  return state->shard_of({kind, number}).find_live({kind, number});
 }
 
 void History::set_told(const std::vector<ObjectLife>& lives) noexcept {

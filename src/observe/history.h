@@ -64,6 +64,8 @@ class History {
   static std::optional<ObjectLife> explain_near(uint64_t address) noexcept;
   // Those that have not ended, in the order of their beginning. May throw std::bad_alloc.
   static std::vector<ObjectLife> live();
+  // The life of an object that has not ended.
+  static std::optional<ObjectLife> find_live(ObjectKind kind, uint64_t number) noexcept;
   // They are not told as leaks again.
   static void set_told(const std::vector<ObjectLife>& lives) noexcept;
 

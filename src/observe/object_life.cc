@@ -10,17 +10,17 @@ namespace understudy {
 namespace {
 
 constexpr std::array<ObjectWords, kObjectKinds> kWords = {{
-    {"allocation", "allocations", "allocated", "freed"},
-    {"physical block", "physical blocks", "created", "freed"},
-    {"reservation", "reservations", "reserved", "released"},
-    {"mapping", "mappings", "mapped", "unmapped"},
-    {"host block", "host blocks", "allocated", "freed"},
-    {"registration", "registrations", "registered", "unregistered"},
-    {"memory pool", "memory pools", "created", "destroyed"},
-    {"stream", "streams", "created", "destroyed"},
-    {"event", "events", "created", "destroyed"},
-    {"notify", "notifies", "created", "destroyed"},
-    {"share", "shares", "exported", "closed"},
+    {"allocation", "allocations", "allocated", "freed", "frees"},
+    {"physical block", "physical blocks", "created", "freed", "frees"},
+    {"reservation", "reservations", "reserved", "released", "releases"},
+    {"mapping", "mappings", "mapped", "unmapped", "unmaps"},
+    {"host block", "host blocks", "allocated", "freed", "frees"},
+    {"registration", "registrations", "registered", "unregistered", "unregisters"},
+    {"memory pool", "memory pools", "created", "destroyed", "destroys"},
+    {"stream", "streams", "created", "destroyed", "destroys"},
+    {"event", "events", "created", "destroyed", "destroys"},
+    {"notify", "notifies", "created", "destroyed", "destroys"},
+    {"share", "shares", "exported", "closed", "closes"},
 }};
 
 }  // namespace

@@ -32,6 +32,7 @@ struct ObjectWords {
   const char* plural;
   const char* begun;
   const char* ended;
+  const char* ends;  // what a call does that ends it: "frees"
 };
 const ObjectWords& words_of(ObjectKind kind);
 // Whether its number is an address, and its size a range of addresses.

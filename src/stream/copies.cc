@@ -48,6 +48,8 @@ Result<void> Copies::check_words(VirtualAddress to, uint64_t count) const {
 
 Result<void> Copies::set_words(VirtualAddress to, uint32_t value, uint64_t count, unsigned device) {
   US_TRY(check_words(to, count));
+  if (is_order_checked()) [[unlikely]]
+    note_set({to, count * sizeof(uint32_t)});
   const WriteNotice notice(streams_);
   return transfer_.set_words(to, value, count, device);
 }

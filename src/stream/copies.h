@@ -42,10 +42,14 @@ class Copies {
 
   // ---- At once, on behalf of a device. REQUIRES: there are bytes.
   Result<void> copy(const Copy& copy, unsigned device) {
+    if (is_order_checked()) [[unlikely]]
+      note_moved(copy);
     const WriteNotice notice(streams_);
     return transfer_.copy(copy.to, copy.from, copy.count, device);
   }
   Result<void> copy_rows(const PlaneCopy& rows, unsigned device) {
+    if (is_order_checked()) [[unlikely]]
+      note_moved(rows);
     const WriteNotice notice(streams_);
     return transfer_.copy_rows(rows, device);
   }
@@ -57,6 +61,8 @@ class Copies {
     for (size_t i = 0; i < count; ++i) {
       const Copy each = copy_at(i);
       if (each.count == 0) continue;
+      if (is_order_checked()) [[unlikely]]
+        note_moved(each);
       if (Result<void> copied = transfer_.copy(each.to, each.from, each.count, device);
           !copied.ok()) {
         failed = i;
@@ -66,6 +72,8 @@ class Copies {
     return {};
   }
   Result<void> set(VirtualAddress to, uint8_t value, uint64_t count, unsigned device) {
+    if (is_order_checked()) [[unlikely]]
+      note_set({to, count});
     const WriteNotice notice(streams_);
     return transfer_.set(to, value, count, device);
   }

@@ -242,6 +242,9 @@ Result<void> Events::let_wait(const StreamReference& stream, const EventReferenc
     // Tasks of the stream itself come one after the other anyway.
     if (on == stream.stream) return {};
     if (on->is_done(position)) {
+      if (is_order_checked()) [[unlikely]]
+        Order::note_behind(stream.stream->index, stream.stream->submitted.load(),
+                           task_at(*on, position));
       streams_.order().note(*stream.stream, *on, position, 0);
       return {};
     }
@@ -288,10 +291,15 @@ Result<std::optional<bool>> Events::status(const EventReference& reference) {
     const RecordState state = latest.shared->state(latest.shared_record);
     latest.shared->drop_user();
     if (state == RecordState::kLost) return record_lost();
+    if (state == RecordState::kReached && is_order_checked()) [[unlikely]]
+      Order::note_all_known();
     return std::optional(state == RecordState::kReached);
   }
   if (!latest.record) return std::optional<bool>();
-  return std::optional(latest.record->stream->is_done(latest.record->position));
+  const auto [on, position] = *latest.record;
+  const bool is_reached = on->is_done(position);
+  if (is_reached) note_known_task(*on, position);
+  return std::optional(is_reached);
 }
 
 Result<bool> Events::is_complete(const EventReference& reference) {
@@ -313,6 +321,8 @@ Result<void> Events::synchronize(const EventReference& reference, Deadline deadl
     ScopeExit leave([&] { latest.shared->drop_user(); });
     is_reached = latest.shared->wait(latest.shared_record, deadline);
     if (latest.shared->state(latest.shared_record) == RecordState::kLost) return record_lost();
+    if (is_reached && is_order_checked()) [[unlikely]]
+      Order::note_all_known();
   } else if (latest.record) {
     is_reached = streams_.wait_until(*latest.record->stream, latest.record->position, deadline);
   }

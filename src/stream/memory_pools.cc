@@ -217,6 +217,8 @@ Result<std::optional<VirtualAddress>> MemoryPools::reuse_locked(MemoryPool& pool
 Result<void> MemoryPools::free(VirtualAddress address, const StreamReference& stream) {
   const ObjectEnd end(ObjectKind::kAllocation, address);
   if (const std::optional<uint32_t> pool = translation_.pool_of(address)) {
+    if (is_order_checked()) [[unlikely]]
+      US_TRY(queue_end(address, stream));
     US_TRY(free_in(pools_.at(*pool), address, free_mark(*stream.stream)));
   } else {
     US_TRY(queue_free(address, stream));
@@ -238,13 +240,23 @@ Result<void> MemoryPools::free_in(MemoryPool& pool, VirtualAddress address, cons
   return {};
 }
 
+// A task says when: the stream goes on, and others may not have the memory before that.
+Result<void> MemoryPools::queue_end(VirtualAddress address, const StreamReference& stream) {
+  const std::optional<ObjectLife> life = History::find_live(ObjectKind::kAllocation, address);
+  if (!life) return {};
+  Task task(TaskKind::kEnd, stream.device());
+  task.ended = {address, life->size};
+  US_TRY(streams_.submit(stream, task));
+  return {};
+}
+
 Result<void> MemoryPools::queue_free(VirtualAddress address, const StreamReference& stream) {
   const std::optional<MappingView> found = translation_.find(address);
   if (!found || !found->is_allocation || found->range.base != address) {
     return not_an_allocation(translation_, reservations_, address);
   }
   Task task(TaskKind::kFree, stream.device());
-  task.free = {&memory_, address};
+  task.free = {&memory_, found->range};
   US_TRY(streams_.submit(stream, task));
   return {};
 }

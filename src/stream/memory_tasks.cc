@@ -7,6 +7,7 @@
 #include "base/size_text.h"
 #include "memory/device_memory.h"
 #include "stream/descriptions.h"
+#include "stream/task_uses.h"
 
 namespace understudy {
 
@@ -44,9 +45,9 @@ Result<void> MemoryTasks::perform(const FrontTask& front) {
       return transfer_.copy(task.captured.to, to_address(task.captured.source->data()),
                             task.captured.source->size(), task.device, options(Sides::kFromHost));
     case TaskKind::kCopyDescribed:
-      return copy_described(task.description, task.device, options(Sides::kDevices));
+      return copy_described(front, options(Sides::kDevices));
     case TaskKind::kCopyIndirect:
-      return copy_indirect(task.indirect, task.device, options(Sides::kDevices));
+      return copy_indirect(front, options(Sides::kDevices));
     case TaskKind::kMemoryHint:
       return check_hint(task.description, task.device);
     case TaskKind::kSet:
@@ -61,7 +62,7 @@ Result<void> MemoryTasks::perform(const FrontTask& front) {
       return transfer_.copy(task.value.address, to_address(&task.value.value),
                             sizeof task.value.value, task.device, options(Sides::kFromHost));
     case TaskKind::kFree:
-      return task.free.memory->free(task.free.address);
+      return task.free.memory->free(task.free.range.base);
     default:
       return {};
   }
@@ -71,7 +72,7 @@ void MemoryTasks::drop(const Task& task) noexcept {
   if (task.kind != TaskKind::kFree) return;
   try {
     // What is not an allocation any more is nothing to free.
-    (void)task.free.memory->free(task.free.address);
+    (void)task.free.memory->free(task.free.range.base);
   } catch (const std::bad_alloc&) {
     // Only to say what is there instead of an allocation.
   }
@@ -101,20 +102,29 @@ Result<Value> MemoryTasks::read(VirtualAddress address, unsigned device) {
   return value;
 }
 
-Result<void> MemoryTasks::copy_described(VirtualAddress description, unsigned device,
-                                         const TransferOptions& options) {
+Result<void> MemoryTasks::copy_found(const FrontTask& front, const Copy& copy,
+                                     const TransferOptions& options) {
+  if (copy.to == copy.from) return {};
+  if (is_order_checked()) [[unlikely]]
+    note_found(front, copy);
+  return transfer_.copy(copy.to, copy.from, copy.count, front.task.device, options);
+}
+
+Result<void> MemoryTasks::copy_described(const FrontTask& front, const TransferOptions& options) {
+  const VirtualAddress description = front.task.description;
+  const unsigned device = front.task.device;
   US_TRY_ASSIGN(const auto found, read<CopyDescription>(description, device));
   if (found.mark != CopyDescription::kMark || found.count == 0 ||
       found.count > kMostDescribedBytes) {
     return Error::format(ErrorCode::kInvalidParam, "%p holds no description of a copy",
                          to_pointer(description));
   }
-  if (found.to == found.from) return {};
-  return transfer_.copy(found.to, found.from, found.count, device, options);
+  return copy_found(front, {found.to, found.from, found.count}, options);
 }
 
-Result<void> MemoryTasks::copy_indirect(const IndirectCopy& copy, unsigned device,
-                                        const TransferOptions& options) {
+Result<void> MemoryTasks::copy_indirect(const FrontTask& front, const TransferOptions& options) {
+  const IndirectCopy& copy = front.task.indirect;
+  const unsigned device = front.task.device;
   US_TRY_ASSIGN(VirtualAddress to, read<VirtualAddress>(copy.to_cell, device));
   US_TRY_ASSIGN(VirtualAddress from, read<VirtualAddress>(copy.from_cell, device));
   if (__builtin_add_overflow(to, copy.to_offset, &to) ||
@@ -123,8 +133,7 @@ Result<void> MemoryTasks::copy_indirect(const IndirectCopy& copy, unsigned devic
                          "offsets %" PRIu64 " and %" PRIu64 " run past the end of all addresses",
                          copy.to_offset, copy.from_offset);
   }
-  if (to == from) return {};
-  return transfer_.copy(to, from, copy.count, device, options);
+  return copy_found(front, {to, from, copy.count}, options);
 }
 
 Result<void> MemoryTasks::check_hint(VirtualAddress description, unsigned device) {

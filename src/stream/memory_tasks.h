@@ -52,10 +52,10 @@ class MemoryTasks {
  private:
   Result<void> copy(const Copy& copy, unsigned device, const TransferOptions& options);
   Result<void> copy_rows(const PlaneCopy& rows, unsigned device, const TransferOptions& options);
-  Result<void> copy_described(VirtualAddress description, unsigned device,
-                              const TransferOptions& options);
-  Result<void> copy_indirect(const IndirectCopy& copy, unsigned device,
-                             const TransferOptions& options);
+  Result<void> copy_described(const FrontTask& front, const TransferOptions& options);
+  Result<void> copy_indirect(const FrontTask& front, const TransferOptions& options);
+  // A copy that the task has found out about.
+  Result<void> copy_found(const FrontTask& front, const Copy& copy, const TransferOptions& options);
   Result<void> check_hint(VirtualAddress description, unsigned device);
   // A value that is in device memory.
   template <typename Value>

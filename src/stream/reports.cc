@@ -10,6 +10,8 @@
 #include "platform/log.h"
 #include "platform/thread.h"
 #include "stream/task_failure.h"
+#include "stream/task_uses.h"
+#include "stream/user_code.h"
 
 namespace understudy {
 
@@ -194,6 +196,15 @@ Result<Report> Reports::take(uint64_t thread, Deadline deadline) {
     }
     platform::sleep_on(queue->word, word, deadline);
   }
+}
+
+void Reports::call(const Report& report) {
+  const UserFunction& callback = report.callback;
+  const OrderedFunction ordered(
+      *report.stream, report.position,
+      callback.blocks ? Order::AfterFunction::kWaits : Order::AfterFunction::kWent);
+  const UserCodeMark mark;
+  callback.function(callback.argument);
 }
 
 void Reports::answer(const Report& report) {

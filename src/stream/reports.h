@@ -55,6 +55,8 @@ class Reports {
   bool send(Stream& stream, uint64_t position, const UserFunction& callback);
   // The next report for a thread.
   Result<Report> take(uint64_t thread, Deadline deadline);
+  // Runs the callback, on the thread that took the report.
+  static void call(const Report& report);
   // The callback has run.
   void answer(const Report& report);
   // Drops reports of a stream whose tasks are dropped.

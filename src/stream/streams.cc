@@ -9,6 +9,7 @@
 #include "base/scope_exit.h"
 #include "platform/thread.h"
 #include "stream/task_failure.h"
+#include "stream/task_uses.h"
 
 namespace understudy {
 
@@ -73,6 +74,9 @@ Result<uint64_t> Streams::submit_prepared(const StreamReference& reference, Task
   Stream& stream = *reference.stream;
   task.submitter = platform::kernel_thread_id();
   stream.queue.prepare(stream.submitted.load(std::memory_order_relaxed));
+  ProgramPlace place;
+  if (is_order_checked()) [[unlikely]]
+    place = History::here();
   uint64_t position = 0;
   {
     BriefLock lock(stream.queue_mutex);
@@ -81,6 +85,8 @@ Result<uint64_t> Streams::submit_prepared(const StreamReference& reference, Task
     }
     // It may have been stopped since; what comes after that is refused, what came before dropped.
     US_TRY(lasting_failure(reference));
+    if (is_order_checked()) [[unlikely]]
+      note_queued_task(stream, stream.submitted.load(std::memory_order_relaxed) + 1, task, place);
     position = stream.push_locked(task);
   }
   release.dismiss();
@@ -156,6 +162,7 @@ Result<void> Streams::wait_for(const Target& target, Deadline deadline) {
     }
     if (outcome == WaitGraph::Outcome::kInterrupted) US_TRY(lasting_failure(target.stream));
   }
+  note_known_task(stream, target.position);
   return take_failure(target.stream);
 }
 
@@ -207,7 +214,11 @@ Result<void> Streams::finish_all(bool (*gives_up)()) {
 
 bool Streams::is_complete(const StreamReference& reference) {
   const Stream& stream = *reference.stream;
-  return stream.is_unattended.load() || stream.is_done(stream.submitted.load());
+  if (stream.is_unattended.load()) return true;
+  const uint64_t position = stream.submitted.load();
+  if (!stream.is_done(position)) return false;
+  note_known_task(stream, position);
+  return true;
 }
 
 void Streams::on_ring() {
@@ -271,6 +282,7 @@ bool Streams::finish_dropping(const Dropping& dropping, Deadline deadline) {
     const Deadline soon = deadline_after(std::chrono::milliseconds(1));
     (void)waiter_.wait_once(stream, dropping.position, std::min(soon, deadline));
   }
+  note_known_task(stream, stream.completed.load());
   return true;
 }
 

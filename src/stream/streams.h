@@ -31,6 +31,7 @@
 #include "stream/stream_registry.h"
 #include "stream/stream_waiter.h"
 #include "stream/task_runner.h"
+#include "stream/task_uses.h"
 #include "stream/wait_graph.h"
 #include "stream/worker_helper_pool.h"
 #include "stream/workers.h"
@@ -93,7 +94,9 @@ class Streams {
   static bool is_complete(const StreamReference& reference);
   // Waits until a task is done. False at the deadline.
   bool wait_until(Stream& stream, uint64_t position, Deadline deadline) {
-    return waiter_.wait_until(stream, position, deadline);
+    if (!waiter_.wait_until(stream, position, deadline)) return false;
+    note_known_task(stream, position);
+    return true;
   }
 
   // Another process has rung this one: lets the streams that wait for that look again. The calling

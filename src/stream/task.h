@@ -41,6 +41,7 @@ enum class TaskKind : uint8_t {
   kChangeNotify,
   kWaitForNotify,
   kFree,  // of an allocation that is not a pool's
+  kEnd,   // memory of a pool ends here; for checks
   kHostFunction,
   kReport,  // a callback for a subscribed thread
   kNothing,
@@ -148,7 +149,7 @@ struct NotifyWaitTask {
 // The allocation ends, whether the task runs or is dropped.
 struct FreeTask {
   DeviceMemory* memory;
-  VirtualAddress address;
+  VirtualRange range;
 };
 
 struct UserFunction {
@@ -180,6 +181,7 @@ struct Task {
     NotifyChangeTask notify_change;
     NotifyWaitTask notify_wait;
     FreeTask free;
+    VirtualRange ended;
     UserFunction user;
   };
 

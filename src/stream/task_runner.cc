@@ -9,6 +9,7 @@
 #include "stream/event_tasks.h"
 #include "stream/notify_tasks.h"
 #include "stream/task_failure.h"
+#include "stream/task_uses.h"
 #include "stream/user_code.h"
 
 namespace understudy {
@@ -16,6 +17,12 @@ namespace understudy {
 namespace {
 
 bool calls_user(TaskKind kind) { return kind == TaskKind::kHostFunction; }
+
+// Before the task counts as done, so that what comes behind it is told so.
+void note_done(const FrontTask& front, Order::Outcome outcome) {
+  if (is_order_checked()) [[unlikely]]
+    Order::note_done(task_at(front.stream, front.position), outcome);
+}
 
 // Faults of the memory that a task names are faults of the device; running out of it is not.
 Error as_task_failure(const FrontTask& front, const Error& error) {
@@ -47,6 +54,7 @@ RunEnd TaskRunner::run(Stream& stream, const RunLimits& limits) {
     // A failure that an observer wants to hear of is reported even if the rest is dropped.
     if (stream.drops(front.position) && !stream.unreported) {
       drop(front);
+      note_done(front, Order::Outcome::kFailed);
     } else {
       const TaskStep step = this->step(front, limits);
       if (step == TaskStep::kAgain) continue;
@@ -89,8 +97,11 @@ TaskStep TaskRunner::step(const FrontTask& front, const RunLimits& limits) {
   }
   try {
     const Result<TaskStep> result = step_by_kind(front);
-    if (result.ok()) [[likely]]
+    if (result.ok()) [[likely]] {
+      if (result.value() == TaskStep::kDone) note_done(front, Order::Outcome::kDone);
       return result.value();
+    }
+    note_done(front, Order::Outcome::kFailed);
     return fail_first(front, result.error(), limits);
   } catch (const std::bad_alloc&) {
     return fail_first(front, Error::format(ErrorCode::kOutOfMemory, "the host has no memory left"),
@@ -101,12 +112,17 @@ TaskStep TaskRunner::step(const FrontTask& front, const RunLimits& limits) {
 Result<TaskStep> TaskRunner::step_by_kind(const FrontTask& front) {
   switch (front.task.kind) {
     case TaskKind::kRecord:
+      if (is_order_checked()) [[unlikely]]
+        Order::note_recorded(task_at(front.stream, front.position));
       reach_record(front.task.record.moment);
       return TaskStep::kDone;
     case TaskKind::kResetEvent:
       reset_event(front.task.moment);
       return TaskStep::kDone;
     case TaskKind::kChangeNotify:
+      if (is_order_checked()) [[unlikely]]
+        Order::note_notify_changed(task_at(front.stream, front.position),
+                                   front.task.notify_change.notify->index);
       change_notify(*front.task.notify_change.notify, front.task.notify_change.change, wait_graph_);
       return TaskStep::kDone;
     case TaskKind::kWaitForNotify:
@@ -122,6 +138,7 @@ Result<TaskStep> TaskRunner::step_by_kind(const FrontTask& front) {
     case TaskKind::kReport:
       return send_report(front);
     case TaskKind::kNothing:
+    case TaskKind::kEnd:
       return TaskStep::kDone;
     default:
       US_TRY(memory_tasks_.perform(front));
@@ -205,6 +222,7 @@ Error thread_ended_by_user(const FrontTask& front) {
 
 US_CATCHES_FORCED_UNWIND TaskStep TaskRunner::call_host_function(const FrontTask& front) {
   const UserFunction user = front.task.user;
+  const OrderedFunction ordered(front.stream, front.position, Order::AfterFunction::kWaits);
   try {
     const UserCode user_code(front.stream, run_queue_);
     user.function(user.argument);

@@ -7,6 +7,7 @@
 #include "stream/notify_tasks.h"
 #include "stream/shared_event_link.h"
 #include "stream/shared_notify_link.h"
+#include "stream/task_uses.h"
 
 namespace understudy {
 
@@ -55,6 +56,12 @@ Error no_notify_within(const NotifyWaitTask& wait) {
                        is_counting ? "as wanted" : "recorded", wait.limit_seconds);
 }
 
+// What another process, the CPU or any copy may have brought about.
+void note_waited_for_others(const FrontTask& front) {
+  if (is_order_checked()) [[unlikely]]
+    Order::note_waited_for_others(front.stream.index);
+}
+
 Error no_event_within(uint32_t seconds) {
   return Error::format(ErrorCode::kTaskTimeout, "no event came within %u seconds", seconds);
 }
@@ -71,6 +78,8 @@ Result<TaskStep> WaitTasks::wait_for_record(const FrontTask& front) {
   if (wait.stream == nullptr && !bind(wait)) return TaskStep::kDone;
   const bool is_over = wait.stream != nullptr && wait.stream->is_done(wait.position);
   if (is_over || front.is_stopped()) {
+    if (is_over && is_order_checked()) [[unlikely]]
+      Order::note_waited(stream.index, task_at(*wait.stream, wait.position));
     end_wait(wait);
     return TaskStep::kDone;
   }
@@ -92,7 +101,10 @@ Result<TaskStep> WaitTasks::wait_for_shared(const FrontTask& front) {
     wait.deadline = end_of_wait(wait.limit_seconds);
   }
   const RecordState state = wait.shared->state(wait.record);
-  if (state == RecordState::kReached || front.is_stopped()) return TaskStep::kDone;
+  if (state == RecordState::kReached || front.is_stopped()) {
+    note_waited_for_others(front);
+    return TaskStep::kDone;
+  }
   if (state != RecordState::kPending) return record_lost();
   if (has_passed(wait.deadline)) return no_event_within(wait.limit_seconds);
   const Deadline look = next_look(wait.looks++, wait_graph_.value_waiters());
@@ -110,7 +122,14 @@ Result<TaskStep> WaitTasks::wait_for_notify(const FrontTask& front) {
   if (front.is_stopped()) return TaskStep::kDone;
   Notify& notify = *wait.notify;
   const NotifyLook look = look_at_notify(notify, wait.condition);
-  if (look.is_over) return TaskStep::kDone;
+  if (look.is_over) {
+    if (look.shared != nullptr) {
+      note_waited_for_others(front);
+    } else if (is_order_checked()) [[unlikely]] {
+      Order::note_notify_waited(front.stream.index, notify.index);
+    }
+    return TaskStep::kDone;
+  }
   if (has_passed(wait.deadline)) return no_notify_within(wait);
   bool is_parked = false;
   if (look.shared == nullptr) {
@@ -132,6 +151,7 @@ Result<TaskStep> WaitTasks::wait_for_value(const FrontTask& front) {
   US_TRY(transfer_.copy(to_address(&memory), value.address, sizeof memory, front.task.device,
                         {Sides::kToHost}));
   if (holds(value.condition, memory, value.value) || front.is_stopped()) {
+    note_waited_for_others(front);
     return TaskStep::kDone;
   }
   const Deadline look = next_look(value.looks++, wait_graph_.value_waiters());

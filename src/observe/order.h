@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The check `order`: whether something puts two uses of the same bytes in order, if one of them
+// writes. Streams say what they do; the relation is kept by vector clocks of positions.
+//
+//   - The tasks of a stream come one behind the other.
+//   - A task comes behind everything that the program knew to be done when it queued the task.
+//   - A stream that has waited for an event or a notify comes behind the task that recorded it.
+//   - The program comes behind what it has waited for, and what called one of its functions.
+//   - A wait for something that other processes or the CPU may change comes behind everything.
+//
+// All threads of the program count as one: how they wait for each other cannot be seen here. So
+// what one of them knows, all know, and calls come in the order in which they are made. What is
+// told is in disorder for certain; disorder between two threads is not told.
+//
+// Ranges are addresses: two addresses of one block are two ranges. A fork child begins with
+// nothing. Any thread may call anything, also with locks. Where the check is not chosen, callers do
+// not call.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "base/virtual_range.h"
+#include "observe/access_map.h"
+#include "observe/check.h"
+#include "observe/history.h"
+#include "observe/object_life.h"
+#include "observe/queued_task.h"
+
+namespace understudy {
+
+inline bool is_order_checked() { return is_checked(Check::kOrder); }
+
+class Order {
+ public:
+  Order() = delete;
+
+  // ---- Calls of the program.
+  // Before the task can run. REQUIRES: tasks of a stream come in the order of their positions.
+  static void note_queued(StreamTask task, std::span<const MemoryUse> uses, const QueuedGate& gate,
+                          const ProgramPlace& place) noexcept;
+  // The next task of `stream` comes behind `behind`, without a task that waits for it.
+  static void note_behind(uint32_t stream, uint64_t last_queued, StreamTask behind) noexcept;
+  // The program knows that the task is done.
+  static void note_known(StreamTask task) noexcept;
+  // It was told so by another process, which may know of anything.
+  static void note_all_known() noexcept;
+  // A call that uses memory itself, before it does.
+  static void note_call(std::span<const MemoryUse> uses) noexcept;
+  // An object with addresses is about to end. What is wrong with that is told by confirm_end, on
+  // the same thread, if it does end.
+  static void note_end(ObjectKind kind, VirtualAddress address) noexcept;
+  static void confirm_end() noexcept;
+  // Memory begins at these addresses.
+  static void note_begin(VirtualRange range) noexcept;
+
+  // ---- The owner of a stream, while it runs the task.
+  static void note_recorded(StreamTask record) noexcept;
+  static void note_waited(uint32_t stream, StreamTask record) noexcept;
+  static void note_waited_for_others(uint32_t stream) noexcept;
+  static void note_notify_changed(StreamTask task, uint32_t notify) noexcept;
+  static void note_notify_waited(uint32_t stream, uint32_t notify) noexcept;
+  // It calls a function of the program, which then knows where the stream is. A stream that waits
+  // for the function goes on behind it, and so behind what the program knows by then.
+  static void note_function_begun(StreamTask task) noexcept;
+  enum class AfterFunction : uint8_t { kWent, kWaits };  // whether the stream waits for its end
+  static void note_function_ended(uint32_t stream, AfterFunction after) noexcept;
+  // Ranges that were not known when the task was queued.
+  static void note_found(StreamTask task, std::span<const MemoryUse> uses) noexcept;
+  enum class Outcome : uint8_t { kDone, kFailed };
+  static void note_done(StreamTask task, Outcome outcome) noexcept;
+
+ private:
+  struct State;
+  // May throw std::bad_alloc, as what comes next.
+  static State* state();
+  template <typename Change>
+  static auto with_relation(Change change);
+  template <typename Step>
+  static void attempt(Step step) noexcept;
+  static void forget_in_fork_child();
+
+  static std::atomic<State*> state_;
+  static const bool registered_;
+};
+
+// An object with addresses that may be about to end, as ObjectEnd, while streams may use it.
+class MemoryEnd {
+ public:
+  MemoryEnd(ObjectKind kind, VirtualAddress address) noexcept : end_(kind, address) {
+    if (is_order_checked()) [[unlikely]]
+      Order::note_end(kind, address);
+  }
+  void confirm() const noexcept {
+    end_.confirm();
+    if (is_order_checked()) [[unlikely]]
+      Order::confirm_end();
+  }
+
+ private:
+  const ObjectEnd end_;
+};
+
+}  // namespace understudy

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stream/task_uses.h"
+
+#include <algorithm>
+#include <new>
+#include <vector>
+
+namespace understudy {
+
+namespace {
+
+using Uses = std::vector<MemoryUse>;
+
+// Rows that no other task may be in between are one range.
+void add_rows(Uses& uses, VirtualAddress base, uint64_t pitch, const PlaneCopy& rows,
+              AccessUse use) {
+  constexpr uint64_t kMostRows = 4096;  // conflicts with rows behind these are not found
+  if (pitch == rows.width) {
+    uses.push_back({{base, rows.width * rows.height}, use});
+    return;
+  }
+  for (uint64_t row = 0; row < std::min(rows.height, kMostRows); ++row) {
+    uses.push_back({{base + row * pitch, rows.width}, use});
+  }
+}
+
+void add_copy(Uses& uses, const Copy& copy) {
+  uses.push_back({{copy.from, copy.count}, AccessUse::kRead});
+  uses.push_back({{copy.to, copy.count}, AccessUse::kWrite});
+}
+
+void add_plane(Uses& uses, const PlaneCopy& rows) {
+  add_rows(uses, rows.from, rows.from_pitch, rows, AccessUse::kRead);
+  add_rows(uses, rows.to, rows.to_pitch, rows, AccessUse::kWrite);
+}
+
+// What is known of a task before it runs. Values that tasks write and wait for are what puts other
+// tasks in order, and so never in disorder themselves.
+Uses uses_of(const Task& task) {
+  Uses uses;
+  switch (task.kind) {
+    case TaskKind::kCopy:
+      add_copy(uses, task.copy);
+      break;
+    case TaskKind::kCopyRows:
+      add_plane(uses, task.rows);
+      break;
+    case TaskKind::kCopyList:
+      for (const ListedCopy& each : *task.list) add_copy(uses, each.copy);
+      break;
+    case TaskKind::kCopyCaptured:
+      uses.push_back({{task.captured.to, task.captured.source->size()}, AccessUse::kWrite});
+      break;
+    case TaskKind::kSet:
+      uses.push_back({{task.fill.to, task.fill.count}, AccessUse::kWrite});
+      break;
+    case TaskKind::kSetWords:
+      uses.push_back({{task.fill.to, task.fill.count * sizeof(uint32_t)}, AccessUse::kWrite});
+      break;
+    case TaskKind::kReduce:
+      uses.push_back({{task.reduction.from, task.reduction.count}, AccessUse::kRead});
+      uses.push_back({{task.reduction.to, task.reduction.count}, AccessUse::kReduce});
+      break;
+    case TaskKind::kFree:
+      uses.push_back({task.free.range, AccessUse::kEnd});
+      break;
+    case TaskKind::kEnd:
+      uses.push_back({task.ended, AccessUse::kEnd});
+      break;
+    default:
+      break;
+  }
+  return uses;
+}
+
+QueuedGate gate_of(const Task& task) {
+  switch (task.kind) {
+    case TaskKind::kWaitForRecord:
+      if (task.wait.stream == nullptr) return {QueuedGate::Kind::kOpen, {}};
+      return {QueuedGate::Kind::kRecord, task_at(*task.wait.stream, task.wait.position)};
+    case TaskKind::kWaitForShared:
+    case TaskKind::kWaitForValue:
+    case TaskKind::kWaitForNotify:
+    case TaskKind::kHostFunction:
+    case TaskKind::kReport:
+      return {QueuedGate::Kind::kOpen, {}};
+    default:
+      return {};
+  }
+}
+
+// Calls note(uses) of what `add` adds; not for want of memory.
+template <typename Add, typename Note>
+void with_uses(Add add, Note note) noexcept {
+  try {
+    Uses uses;
+    add(uses);
+    note(uses);
+  } catch (const std::bad_alloc&) {
+    return;  // a finding may be lost
+  }
+}
+
+}  // namespace
+
+void note_queued_task(const Stream& stream, uint64_t position, const Task& task,
+                      const ProgramPlace& place) noexcept {
+  with_uses([&](Uses& uses) { uses = uses_of(task); },
+            [&](const Uses& uses) {
+              Order::note_queued(task_at(stream, position), uses, gate_of(task), place);
+            });
+}
+
+void note_moved(const Copy& copy) noexcept {
+  with_uses([&](Uses& uses) { add_copy(uses, copy); }, Order::note_call);
+}
+
+void note_moved(const PlaneCopy& rows) noexcept {
+  with_uses([&](Uses& uses) { add_plane(uses, rows); }, Order::note_call);
+}
+
+void note_set(VirtualRange range) noexcept {
+  const MemoryUse uses[] = {{range, AccessUse::kWrite}};
+  Order::note_call(uses);
+}
+
+void note_found(const FrontTask& front, const Copy& copy) noexcept {
+  with_uses(
+      [&](Uses& uses) { add_copy(uses, copy); },
+      [&](const Uses& uses) { Order::note_found(task_at(front.stream, front.position), uses); });
+}
+
+}  // namespace understudy

@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0
+"""understudy run --check=order: uses of the same bytes that nothing puts in order are told by both
+lines, programs that wait run in silence.
+
+Each wrong body has its lines marked /*first*/ and /*second*/; the right one has what was missing.
+"""
+
+import pytest
+from conftest import BUILD
+from test_check import FOUND, check, line_of  # noqa: F401  (check is a fixture)
+
+BEFORE = """
+  aclrtStream one = NULL, two = NULL;
+  aclrtEvent event = NULL;
+  aclrtNotify notify = NULL;
+  char *memory = NULL, *other = NULL;
+  void* host = NULL;
+  aclrtCreateStream(&one);
+  aclrtCreateStream(&two);
+  aclrtCreateEventWithFlag(&event, ACL_EVENT_SYNC);
+  aclrtCreateNotify(&notify, 0);
+  aclrtMalloc((void**)&memory, 4 * MIB, ACL_MEM_MALLOC_HUGE_FIRST);
+  aclrtMalloc((void**)&other, 4 * MIB, ACL_MEM_MALLOC_HUGE_FIRST);
+  aclrtMallocHost(&host, 4 * MIB);
+"""
+AFTER = """
+  aclrtSynchronizeDevice();
+  aclrtFreeHost(host);
+  aclrtFree(other);
+  aclrtFree(memory);
+  aclrtDestroyNotify(notify);
+  aclrtDestroyEvent(event);
+  aclrtDestroyStream(two);
+  aclrtDestroyStream(one);
+"""
+SET = "aclrtMemsetAsync(memory, MIB, 1, MIB, one); /*first*/"
+COPY = ("aclrtMemcpyAsync(other, MIB, memory, MIB, ACL_MEMCPY_DEVICE_TO_DEVICE, two); /*second*/")
+
+# name: (lines, where each that begins with + is left out of the wrong program)
+PROGRAMS = {
+    "read_behind_write": [SET, "+aclrtRecordEvent(event, one);", "+aclrtStreamWaitEvent(two, event);",
+                          COPY],
+    "write_behind_write": [SET, "+aclrtRecordEvent(event, one);",
+                           "+aclrtStreamWaitEvent(two, event);",
+                           "aclrtMemsetAsync(memory + 4096, 64, 2, 64, two); /*second*/"],
+    "write_behind_read": [
+        "aclrtMemcpyAsync(host, MIB, memory, MIB, ACL_MEMCPY_DEVICE_TO_HOST, one); /*first*/",
+        "+aclrtRecordEvent(event, one);", "+aclrtStreamWaitEvent(two, event);",
+        "aclrtMemsetAsync(memory, MIB, 2, MIB, two); /*second*/"],
+    "the_record_is_too_early": [
+        "+", "aclrtRecordEvent(event, one);", SET, "+aclrtRecordEvent(event, one);",
+        "aclrtStreamWaitEvent(two, event);", COPY],
+    "notify": [SET, "+aclrtRecordNotify(notify, one);", "+aclrtWaitAndResetNotify(notify, two, 0);",
+               COPY],
+    "host_buffer_is_written_again": [
+        "aclrtMemcpyAsync(memory, MIB, host, MIB, ACL_MEMCPY_HOST_TO_DEVICE, one); /*first*/",
+        "+aclrtRecordEvent(event, one);", "+aclrtStreamWaitEvent(two, event);",
+        "aclrtMemcpyAsync(host, MIB, other, MIB, ACL_MEMCPY_DEVICE_TO_HOST, two); /*second*/"],
+    "call_reads_what_a_stream_writes": [
+        "static char bytes[64];", SET, "+aclrtSynchronizeStream(one);",
+        "aclrtMemcpy(bytes, 64, memory, 64, ACL_MEMCPY_DEVICE_TO_HOST); /*second*/"],
+    "event_is_waited_for_by_the_program": [
+        SET, "aclrtRecordEvent(event, one);", "+aclrtSynchronizeEvent(event);",
+        "aclrtMemset(memory, 64, 0, 64); /*second*/"],
+    "free_while_queued": [
+        "void* third = NULL;", "aclrtMalloc(&third, MIB, ACL_MEM_MALLOC_HUGE_FIRST);",
+        "aclrtMemsetAsync(third, MIB, 1, MIB, one); /*first*/", "+aclrtSynchronizeStream(one);",
+        "aclrtFree(third); /*second*/"],
+    "free_host_while_queued": [
+        "void* third = NULL;", "aclrtMallocHost(&third, MIB);",
+        "aclrtMemcpyAsync(memory, MIB, third, MIB, ACL_MEMCPY_HOST_TO_DEVICE, one); /*first*/",
+        "+aclrtSynchronizeStream(one);", "aclrtFreeHost(third); /*second*/"],
+    "unmap_while_queued": [
+        "aclrtDrvMemHandle block = new_block();", "void* range = new_range();",
+        "aclrtMapMem(range, 2 * MIB, 0, block, 0);",
+        "aclrtMemsetAsync(range, MIB, 1, MIB, one); /*first*/", "+aclrtSynchronizeStream(one);",
+        "aclrtUnmapMem(range); /*second*/", "aclrtSynchronizeStream(one);",
+        "aclrtFreePhysical(block);", "aclrtReleaseMemAddress(range);"],
+    "unregister_while_queued": [
+        "static char bytes[1 << 16] __attribute__((aligned(4096)));",
+        "aclrtHostRegisterV2(bytes, sizeof bytes, ACL_HOST_REG_PINNED);",
+        "aclrtMemcpyAsync(memory, 4096, bytes, 4096, ACL_MEMCPY_HOST_TO_DEVICE, one); /*first*/",
+        "+aclrtSynchronizeStream(one);", "aclrtHostUnregister(bytes); /*second*/"],
+    "pool_frees_on_another_stream": [
+        "aclrtMemPool pool = new_pool();", "void* part = NULL;",
+        "aclrtMemPoolMallocAsync(&part, MIB, pool, one);",
+        "aclrtMemsetAsync(part, MIB, 1, MIB, one); /*first*/", "+aclrtRecordEvent(event, one);",
+        "+aclrtStreamWaitEvent(two, event);", "aclrtMemPoolFreeAsync(part, two); /*second*/",
+        "aclrtSynchronizeDevice();", "aclrtMemPoolDestroy(pool);"],
+}
+
+
+def bodies(name):
+    lines = PROGRAMS[name]
+    right = "\n".join("  " + line.removeprefix("+") for line in lines)
+    wrong = "\n".join("  " + line for line in lines if not line.startswith("+"))
+    return BEFORE + wrong + AFTER, BEFORE + right + AFTER
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_disorder_is_told_by_both_lines(check, name):  # noqa: F811
+    wrong, _ = bodies(name)
+    result = check(wrong, "--check=order")
+    assert result.returncode == FOUND, result.stdout + result.stderr
+    told = [line for line in result.stderr.splitlines() if line.startswith("understudy: order:")]
+    assert len(told) == 1, result.stderr
+    for mark in ("first", "second"):
+        assert line_of(wrong, mark) in told[0]
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_order_is_silent(check, name):  # noqa: F811
+    _, right = bodies(name)
+    result = check(right, "--check=order,leaks,history")
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+# Legal programs in which order comes from where it is easily missed.
+LEGAL = {
+    "other_columns_of_the_same_rows": """
+  aclrtMemcpy2dAsync(memory, 4096, host, 4096, 1024, 64, ACL_MEMCPY_HOST_TO_DEVICE, one);
+  aclrtMemcpy2dAsync(memory + 1024, 4096, host, 4096, 1024, 64, ACL_MEMCPY_HOST_TO_DEVICE, two);
+""",
+    "both_read": """
+  aclrtMemset(memory, MIB, 1, MIB);
+  aclrtMemcpyAsync(host, MIB, memory, MIB, ACL_MEMCPY_DEVICE_TO_HOST, one);
+  aclrtMemcpyAsync(other, MIB, memory, MIB, ACL_MEMCPY_DEVICE_TO_DEVICE, two);
+""",
+    "the_event_was_reached_before_the_wait": """
+  aclrtMemsetAsync(memory, MIB, 1, MIB, one);
+  aclrtRecordEvent(event, one);
+  aclrtEventRecordedStatus status = ACL_EVENT_RECORDED_STATUS_NOT_READY;
+  while (status == ACL_EVENT_RECORDED_STATUS_NOT_READY) aclrtQueryEventStatus(event, &status);
+  aclrtStreamWaitEvent(two, event);
+  aclrtMemsetAsync(memory, MIB, 2, MIB, two);
+""",
+    "a_poll_says_that_the_stream_is_done": """
+  aclrtMemsetAsync(memory, MIB, 1, MIB, one);
+  aclrtStreamStatus status = ACL_STREAM_STATUS_NOT_READY;
+  while (status == ACL_STREAM_STATUS_NOT_READY) aclrtStreamQuery(one, &status);
+  aclrtMemsetAsync(memory, MIB, 2, MIB, two);
+""",
+    "over_a_third_stream": """
+  aclrtStream three = NULL;
+  aclrtEvent next = NULL;
+  aclrtCreateStream(&three);
+  aclrtCreateEventWithFlag(&next, ACL_EVENT_SYNC);
+  aclrtMemsetAsync(memory, MIB, 1, MIB, one);
+  aclrtRecordEvent(event, one);
+  aclrtStreamWaitEvent(three, event);
+  aclrtRecordEvent(next, three);
+  aclrtStreamWaitEvent(two, next);
+  aclrtMemsetAsync(memory, MIB, 2, MIB, two);
+  aclrtSynchronizeDevice();
+  aclrtDestroyEvent(next);
+  aclrtDestroyStream(three);
+""",
+    "a_value_lets_the_other_stream_go_on": """
+  aclrtMemset(other, 64, 0, 64);
+  aclrtValueWait(other, 1, 0, two);
+  aclrtMemsetAsync(memory, MIB, 2, MIB, two);
+  aclrtMemsetAsync(memory, MIB, 1, MIB, one);
+  aclrtValueWrite(other, 1, 0, one);
+""",
+    "a_call_writes_what_a_waiting_stream_will_read": """
+  aclrtWaitAndResetNotify(notify, two, 0);
+  aclrtMemcpyAsync(other, MIB, memory, MIB, ACL_MEMCPY_DEVICE_TO_DEVICE, two);
+  aclrtMemset(memory, MIB, 1, MIB);
+  aclrtRecordNotify(notify, one);
+""",
+    "allocated_again": """
+  for (int i = 0; i < 50; ++i) {
+    void* again = NULL;
+    aclrtMalloc(&again, MIB, ACL_MEM_MALLOC_HUGE_FIRST);
+    aclrtMemsetAsync(again, MIB, 1, MIB, i % 2 ? one : two);
+    aclrtSynchronizeStream(i % 2 ? one : two);
+    aclrtFree(again);
+  }
+""",
+    "aborted": """
+  aclrtWaitAndResetNotify(notify, one, 0);
+  aclrtMemsetAsync(memory, MIB, 1, MIB, one);
+  aclrtStreamAbort(one);
+  aclrtMemset(memory, MIB, 2, MIB);
+""",
+}
+
+
+@pytest.mark.parametrize("name", LEGAL)
+def test_legal_program_is_silent(check, name):  # noqa: F811
+    result = check(BEFORE + LEGAL[name] + AFTER, "--check=order")
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+FUNCTION = """
+static void* function_memory;
+static void fill(void* unused) { (void)unused; aclrtMemset(function_memory, 64, 3, 64); }
+int main(void) {"""
+
+
+def test_a_function_that_a_stream_calls_comes_in_its_order(check):  # noqa: F811
+    from test_check import BEGINNING
+    body = """
+  function_memory = memory;
+  aclrtMemsetAsync(memory, MIB, 1, MIB, one);
+  aclrtLaunchHostFunc(one, fill, NULL);
+  aclrtMemsetAsync(memory, MIB, 2, MIB, one);
+  aclrtRecordEvent(event, one);
+  aclrtStreamWaitEvent(two, event);
+  aclrtMemsetAsync(memory, MIB, 3, MIB, two);
+"""
+    begin = BEGINNING.replace("int main(void) {", FUNCTION)
+    result = check(BEFORE + body + AFTER, "--check=order", begin=begin)
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+GRAPHS = BUILD / "bin" / "command_order_graphs"
+
+
+def test_ten_thousand_legal_graphs_are_silent(understudy):
+    result = understudy("run", "--check=order", "--", GRAPHS, "legal", "1", "10000")
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+def test_every_planted_disorder_is_found(understudy):
+    missed = [seed for seed in range(1, 101)
+              if understudy("run", "--check=order", "--", GRAPHS, "planted",
+                            str(seed)).returncode != FOUND]
+    assert not missed, f"seeds {missed}"
