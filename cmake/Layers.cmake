@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-# us_precompile_headers(<layer> <macros>): half of the time that most files take is the standard
-# library. The layers share what the lowest one precompiles, unless they have macros of their own.
-# Not for clang, which so finds includes that are missing.
-function(us_precompile_headers target defines)
-  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU" OR defines)
+# us_precompile_headers(<layer>): half of the time that most files take is the standard library. The
+# layers share what the lowest one precompiles. Not for clang, which so finds includes that are
+# missing.
+function(us_precompile_headers target)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     return()
   endif()
   if(TARGET us_base AND NOT target STREQUAL "us_base")
@@ -24,20 +24,19 @@ function(us_join_sources target)
   endif()
 endfunction()
 
-# us_add_layer(<folder> [USES <layer>...] [DEFINES <macro>...] [PUBLIC_HEADERS])
+# us_add_layer(<folder> [USES <layer>...] [PUBLIC_HEADERS])
 #
 # One static library us_<folder> from src/<folder>/*.cc. A layer may include what it USES and
 # everything below that; scripts/check_layers.py reads the same lines. A folder without sources
 # (headers only, or not written yet) becomes an interface library.
 function(us_add_layer folder)
-  cmake_parse_arguments(PARSE_ARGV 1 layer "PUBLIC_HEADERS" "" "USES;DEFINES")
+  cmake_parse_arguments(PARSE_ARGV 1 layer "PUBLIC_HEADERS" "" "USES")
   set(target us_${folder})
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${folder}/*.cc)
   if(sources)
     add_library(${target} STATIC ${sources})
     set(scope PUBLIC)
-    target_compile_definitions(${target} PRIVATE ${layer_DEFINES})
-    us_precompile_headers(${target} "${layer_DEFINES}")
+    us_precompile_headers(${target})
     us_join_sources(${target})
     if(layer_PUBLIC_HEADERS)
       target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/include)

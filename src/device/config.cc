@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/config.h"
 
-#include <toml++/toml.h>
-
 #include <algorithm>
 #include <span>
 #include <string>
@@ -12,19 +10,15 @@
 
 #include "base/size_text.h"
 #include "base/sizes.h"
+#include "device/config_file.h"
 #include "device/config_keys.h"
 #include "device/config_names.h"
-#include "device/config_nesting.h"
 #include "device/log_choice.h"
 #include "platform/text_file.h"
 
 namespace understudy {
 
 namespace {
-
-// No configuration needs more, and a parser that is given it needs a stack and memory to match.
-constexpr size_t kMaxFile = kMiB;
-constexpr unsigned kMaxNesting = 16;
 
 // The names of them all, behind those that are given.
 template <typename Named>
@@ -40,50 +34,20 @@ const Soc* find_soc(const ProductProfile& product, std::string_view name) {
   return nullptr;
 }
 
-// Values may be written as text or as a number.
-std::optional<std::string> text_of(const toml::node& node) {
-  if (const auto text = node.value<std::string>(); text && node.is_string()) return *text;
-  if (const auto number = node.value<int64_t>(); number && node.is_integer()) {
-    return std::to_string(*number);
-  }
-  return std::nullopt;
-}
-
 Result<void> read_file(const std::string& path, ConfigDraft& draft) {
-  const std::optional<std::string> text = platform::read_text_file(path);
-  if (!text) {
-    return Error::format(ErrorCode::kInvalidArgument,
-                         "the configuration file %s (UNDERSTUDY_CONFIG) cannot be read",
-                         path.c_str());
-  }
-  if (text->size() > kMaxFile) {
-    return Error::format(ErrorCode::kInvalidArgument,
-                         "the configuration file %s has %zu bytes; at most %zu are read",
-                         path.c_str(), text->size(), kMaxFile);
-  }
-  if (const unsigned nesting = toml_nesting(*text); nesting > kMaxNesting) {
-    return Error::format(ErrorCode::kInvalidArgument,
-                         "the configuration file %s is nested %u deep; at most %u are read",
-                         path.c_str(), nesting, kMaxNesting);
-  }
-  try {
-    const toml::table table = toml::parse(*text, path);
-    for (const auto& [name, node] : table) {
-      const ConfigKey* key = find_config_key(name.str());
-      if (key == nullptr) {
-        return Error::format(ErrorCode::kInvalidArgument,
-                             "%s has the unknown configuration key %s; the nearest key is %s",
-                             path.c_str(), std::string(name.str()).c_str(),
-                             nearest_config_key(name.str()).name.c_str());
-      }
-      const std::optional<std::string> value = text_of(node);
-      if (!value || !key->read(draft, *value)) {
-        return wrong_config_value(*key, value.value_or("(neither text nor a whole number)"), path);
-      }
+  US_TRY_ASSIGN(const std::vector<ConfigEntry> entries, read_config_file(path));
+  for (const ConfigEntry& entry : entries) {
+    const ConfigKey* key = find_config_key(entry.name);
+    if (key == nullptr) {
+      return Error::format(ErrorCode::kInvalidArgument,
+                           "%s has the unknown configuration key %s; the nearest key is %s",
+                           path.c_str(), entry.name.c_str(),
+                           nearest_config_key(entry.name).name.c_str());
     }
-  } catch (const toml::parse_error& error) {
-    return Error::format(ErrorCode::kInvalidArgument, "%s is not TOML: line %u: %s", path.c_str(),
-                         error.source().begin.line, std::string(error.description()).c_str());
+    if (!entry.value || !key->read(draft, *entry.value)) {
+      return wrong_config_value(*key, entry.value.value_or("(neither text nor a whole number)"),
+                                path);
+    }
   }
   return {};
 }
