@@ -3,7 +3,7 @@
 """Runs clang-tidy with the checks of .clang-tidy on src/: run_tidy.py [FILE.cc]...
 
 Most of the time that clang-tidy takes for a file is spent in the headers of the standard library, so
-it gets several files of a layer at once, in a source that includes them. Where that does not compile,
+it gets the files of a layer at once, in a source that includes them. Where that does not compile,
 because two of the files use a name for different things, the batch is divided and tried again.
 Batches that passed are skipped until a file of theirs, a header that they include, the checks or the
 compiler flags change. The flags are those of the clang preset.
@@ -19,14 +19,14 @@ import re
 import shlex
 import subprocess
 import sys
-import tempfile
 
 import cpp_text
+import joined_sources
 
 ROOT = cpp_text.ROOT
 BUILD = ROOT / "build/clang"
 STAMPS = BUILD / "tidy"
-BATCH = 16
+BATCH = 40
 # A finding: its place and text, then the lines that belong to it.
 FINDING = re.compile(r"^\S+:\d+:\d+: error: .*\n(?:(?!\S+:\d+:\d+: error: ).*\n)*", re.MULTILINE)
 
@@ -65,19 +65,15 @@ def stamp_of(batch, flags, version, known):
 
 def tidy(batch, flags):
     """What clang-tidy finds in the files."""
-    with tempfile.NamedTemporaryFile("w", suffix=".cc", dir=STAMPS) as united:
-        united.write("".join(f'#include "{path}"\n' for path in batch))
-        united.flush()
-        target = united.name if len(batch) > 1 else str(batch[0])
-        run = subprocess.run(
-            ["clang-tidy", "--quiet", f"--config-file={ROOT}/.clang-tidy", target, "--", *flags],
+    def run(path):
+        done = subprocess.run(
+            ["clang-tidy", "--quiet", f"--config-file={ROOT}/.clang-tidy", path, "--", *flags],
             cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
-    if run.returncode == 0:
-        return ""
-    if len(batch) == 1 or "[clang-diagnostic-error]" not in run.stdout:
-        return run.stdout or f"clang-tidy ended with {run.returncode}\n"
-    middle = len(batch) // 2
-    return tidy(batch[:middle], flags) + tidy(batch[middle:], flags)
+        if done.returncode == 0:
+            return "", False
+        text = done.stdout or f"clang-tidy ended with {done.returncode}\n"
+        return text, "[clang-diagnostic-error]" in text
+    return joined_sources.run_joined(batch, STAMPS, run)
 
 
 def batches(files):
@@ -101,6 +97,7 @@ def main():
         if not stamp.exists():
             waiting.append((stamp, batch, flags[folder]))
 
+    waiting.sort(key=lambda entry: -len(entry[1]))  # no core is idle at the end
     told = set()
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         runs = {pool.submit(tidy, batch, flags): (stamp, batch) for stamp, batch, flags in waiting}
