@@ -117,6 +117,29 @@ MemoryFigures memory_figures() {
   return figures;
 }
 
+namespace {
+
+void add_failure(testing::TestPartResult::Type type, CallOutcome::Place place,
+                 const std::string& text) {
+  testing::internal::AssertHelper(type, place.file, place.line, text.c_str()) = testing::Message();
+}
+
+}  // namespace
+
+void CallOutcome::tell(const std::string& note) const {
+  add_failure(testing::TestPartResult::kNonFatalFailure, place_, note);
+}
+
+CallOutcome expect_success(aclError code, const char* call, CallOutcome::Kind failed,
+                           CallOutcome::Place place) {
+  if (code == ACL_SUCCESS) return {CallOutcome::Kind::kSuccess, place};
+  add_failure(
+      failed == CallOutcome::Kind::kFatalFailure ? testing::TestPartResult::kFatalFailure
+                                                 : testing::TestPartResult::kNonFatalFailure,
+      place, std::string(call) + " returned " + std::to_string(code) + "; text: " + recent_error());
+  return {failed, place};
+}
+
 testing::AssertionResult fails_with(aclError expected, aclError actual, const char* call) {
   const std::string text = recent_error();
   if (is_recorded_difference(expected, actual, call)) return testing::AssertionSuccess();
@@ -130,6 +153,12 @@ testing::AssertionResult fails_with(aclError expected, aclError actual, const ch
            << call << " left a text that does not name it: \"" << text << "\"";
   }
   return testing::AssertionSuccess();
+}
+
+void expect_failure(aclError expected, aclError actual, const char* call,
+                    CallOutcome::Place place) {
+  const testing::AssertionResult result = fails_with(expected, actual, call);
+  if (!result) add_failure(testing::TestPartResult::kNonFatalFailure, place, result.message());
 }
 
 }  // namespace understudy_test

@@ -74,17 +74,60 @@ struct MemoryFigures {
 };
 MemoryFigures memory_figures();
 
-// On a library that is not Understudy, `understudy conformance` accepts any failure here, and
-// judges the codes itself.
+// ---- What the macros below expand to: calls of functions that are not inline. Of gtest's own
+// macros each makes the compiler write more code than most tests have, and there are thousands.
+
+// How a call went. A note is told with its failure: EXPECT_SUCCESS(call) << note.
+class CallOutcome {
+ public:
+  enum class Kind : uint8_t { kSuccess, kFailure, kFatalFailure };
+  struct Place {
+    const char* file;
+    int line;
+  };
+
+  CallOutcome(Kind kind, Place place) : kind_(kind), place_(place) {}
+  explicit operator bool() const { return kind_ == Kind::kSuccess; }
+  template <typename Note>
+  CallOutcome& operator<<(const Note& note) {
+    if (!*this) tell((testing::Message() << note).GetString());
+    return *this;
+  }
+
+ private:
+  void tell(const std::string& note) const;
+
+  Kind kind_;
+  Place place_;
+};
+// The last word of a macro that ends its function: return EndOfTest() = outcome << note;
+struct EndOfTest {
+  void operator=(const CallOutcome&) const {}  // NOLINT: as gtest does it
+};
+
+// Fails the test unless the code is 0. `failed` is how it fails.
+CallOutcome expect_success(aclError code, const char* call, CallOutcome::Kind failed,
+                           CallOutcome::Place place);
+// Whether the call answered the code, with a text that names the function. On a library that is not
+// Understudy, `understudy conformance` accepts any failure here, and judges the codes itself.
 testing::AssertionResult fails_with(aclError expected, aclError actual, const char* call);
+// Fails the test if not.
+void expect_failure(aclError expected, aclError actual, const char* call, CallOutcome::Place place);
 
 }  // namespace understudy_test
 
 // The call returns exactly this non-zero code and leaves a text that names the function.
-#define EXPECT_FAILS(code, call)                                       \
-  do {                                                                 \
-    (void)::understudy_test::recent_error();                           \
-    EXPECT_TRUE(::understudy_test::fails_with((code), (call), #call)); \
-  } while (false)
-#define EXPECT_SUCCESS(call) EXPECT_EQ((call), ACL_SUCCESS) << ::understudy_test::recent_error()
-#define ASSERT_SUCCESS(call) ASSERT_EQ((call), ACL_SUCCESS) << ::understudy_test::recent_error()
+#define EXPECT_FAILS(code, call)            \
+  ((void)::understudy_test::recent_error(), \
+   ::understudy_test::expect_failure((code), (call), #call, {__FILE__, __LINE__}))
+#define EXPECT_SUCCESS(call)                                                                       \
+  ::understudy_test::expect_success((call), #call, ::understudy_test::CallOutcome::Kind::kFailure, \
+                                    {__FILE__, __LINE__})
+#define ASSERT_SUCCESS(call)                                                         \
+  GTEST_AMBIGUOUS_ELSE_BLOCKER_                                                      \
+  if (::understudy_test::CallOutcome us_outcome = ::understudy_test::expect_success( \
+          (call), #call, ::understudy_test::CallOutcome::Kind::kFatalFailure,        \
+          {__FILE__, __LINE__}))                                                     \
+    ;                                                                                \
+  else /* NOLINT: a note may follow */                                               \
+    return ::understudy_test::EndOfTest() = us_outcome
