@@ -12,6 +12,7 @@
 
 #include "process/sharing_objects.h"
 #include "stress/process_status.h"
+#include "support/sanitizers.h"
 
 namespace understudy_test::share {
 namespace {

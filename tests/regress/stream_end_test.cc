@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "rules/stream_tasks.h"
-#include "stress/process_status.h"
 #include "stress/stream_fleet.h"
+#include "support/sanitizers.h"
 
 namespace understudy_test {
 namespace {
@@ -68,7 +68,7 @@ TEST_F(StreamEndRegress, TheLastResetOfADeviceRunsTheTasksOfEveryStream) {
 
 // ---- Numbers ----
 
-constexpr int kRounds = kSanitized ? 30 : 100;
+const int kRounds = kSanitized ? 30 : 100;
 
 aclError create_stream() {
   aclrtStream stream = nullptr;
@@ -120,7 +120,7 @@ TEST_F(StreamEndRegress, StreamsAndEventsCreatedWhileTheirDeviceEndsAreGivenBack
 
 // Here the device comes back meanwhile, and the next reset finds streams of several contexts.
 TEST_F(StreamEndRegress, StreamsCreatedWhileTheirDeviceEndsAndBeginsAreGivenBack) {
-  constexpr int kResets = 2 * kRounds;
+  const int wanted = 2 * kRounds;
   const StreamFigures before = stream_figures();
   std::atomic<bool> is_over{false};
   std::vector<std::thread> creators;
@@ -136,7 +136,7 @@ TEST_F(StreamEndRegress, StreamsCreatedWhileTheirDeviceEndsAndBeginsAreGivenBack
   int resets = 0;
   EXPECT_TRUE(comes_true([&] {
     if (aclrtResetDeviceForce(0) == ACL_SUCCESS) ++resets;
-    return resets >= kResets;
+    return resets >= wanted;
   }));
   is_over = true;
   for (std::thread& creator : creators) creator.join();

@@ -8,8 +8,8 @@
 
 #include "rules/async_objects.h"
 #include "rules/stream_tasks.h"
-#include "stress/process_status.h"
 #include "stress/stream_fleet.h"
+#include "support/sanitizers.h"
 
 namespace understudy_test {
 namespace {
@@ -40,7 +40,7 @@ class Aborter {
 };
 
 TEST_F(StreamSlotReuse, AbortingADeviceLeavesAnotherDevicesNewStreamsAlone) {
-  constexpr int kRounds = kSanitized ? 100 : 600;
+  const int kRounds = kSanitized ? 100 : 600;
   // Many, so that an abort is on its way for long.
   const std::deque<TestStream> others(1500);
   const ContextScope elsewhere(1);

@@ -14,6 +14,7 @@
 #include "rules/vmm_objects.h"
 #include "support/fork_safety.h"
 #include "support/peer.h"
+#include "support/sanitizers.h"
 
 namespace understudy_test::vmm {
 namespace {

@@ -10,13 +10,13 @@
 
 #include "rules/allocation_objects.h"
 #include "rules/host_objects.h"
-#include "stress/process_status.h"
 #include "support/rule_test.h"
+#include "support/sanitizers.h"
 
 namespace understudy_test {
 namespace {
 
-constexpr int kSteps = kSanitized ? 3000 : 12000;
+const int kSteps = kSanitized ? 3000 : 12000;
 constexpr aclError kInvalidParam = ACL_ERROR_RT_PARAM_INVALID;
 constexpr aclError kAlreadyRegistered = 507910;
 constexpr aclError kNotRegistered = 507911;

@@ -11,9 +11,9 @@
 
 #include "rules/allocation_objects.h"
 #include "stress/copy_answers.h"
-#include "stress/process_status.h"
 #include "stress/threads.h"
 #include "support/rule_test.h"
+#include "support/sanitizers.h"
 
 namespace understudy_test {
 namespace {

@@ -8,16 +8,16 @@
 #include <vector>
 
 #include "rules/host_objects.h"
-#include "stress/process_status.h"
 #include "stress/stream_fleet.h"
 #include "stress/threads.h"
 #include "stress/victims.h"
 #include "support/rule_test.h"
+#include "support/sanitizers.h"
 
 namespace understudy_test {
 namespace {
 
-constexpr int kRounds = kSanitized ? 10 : 80;
+const int kRounds = kSanitized ? 10 : 80;
 constexpr size_t kPieces = 8;
 constexpr size_t kPiece = kVictimSize / kPieces;
 

@@ -9,13 +9,13 @@
 #include <vector>
 
 #include "rules/host_objects.h"
-#include "stress/process_status.h"
 #include "stress/stream_fleet.h"
 #include "support/rule_test.h"
+#include "support/sanitizers.h"
 
 namespace understudy_test {
 
-inline constexpr int kFullQueue = kSanitized ? 10'000 : 100'000;
+inline const int kFullQueue = kSanitized ? 10'000 : 100'000;
 
 // What the first task waits for: a word that nobody writes, an event that nobody records, nothing.
 enum class Holder : uint8_t { kValue, kEvent, kNobody };

@@ -14,6 +14,7 @@
 #include "rules/live_mapping.h"
 #include "stress/process_status.h"
 #include "support/rule_test.h"
+#include "support/sanitizers.h"
 
 namespace understudy_test {
 namespace {

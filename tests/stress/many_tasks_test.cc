@@ -5,17 +5,17 @@
 #include <cstdint>
 #include <vector>
 
-#include "stress/process_status.h"
 #include "stress/small_tasks.h"
 #include "stress/stream_fleet.h"
 #include "stress/threads.h"
 #include "support/rule_test.h"
+#include "support/sanitizers.h"
 
 namespace understudy_test {
 namespace {
 
 constexpr uint64_t kStreams = 64;
-constexpr uint64_t kTasksPerStream = kSanitized ? 4'000 : 160'000;  // ten million in all
+const uint64_t kTasksPerStream = kSanitized ? 4'000 : 160'000;  // ten million in all
 constexpr uint64_t kSlots = 512;
 
 using ManyTasks = DeviceTest;
@@ -95,7 +95,7 @@ TEST_F(ManyTasks, TenMillionFromTwoThreadsThatNobodyHelps) {
 
 // ---- Synchronised all the time ----
 
-constexpr uint64_t kRounds = kSanitized ? 8'000 : 150'000;
+const uint64_t kRounds = kSanitized ? 8'000 : 150'000;
 
 TEST_F(ManyTasks, ThreadsSynchroniseTheirOwnStreamsAfterEveryTask) {
   constexpr int kThreads = 4;

@@ -10,14 +10,15 @@
 #include "rules/allocation_objects.h"
 #include "stress/process_status.h"
 #include "support/rule_test.h"
+#include "support/sanitizers.h"
 
 namespace understudy_test {
 namespace {
 
-constexpr size_t kCount = kSanitized ? 100'000 : 1'000'000;
+const size_t kCount = kSanitized ? 100'000 : 1'000'000;
 constexpr size_t kSpare = 32;
 // So few are written to that little host memory is touched.
-constexpr size_t kMarkedEvery = kCount / 16;
+const size_t kMarkedEvery = kCount / 16;
 
 size_t size_of(size_t index) { return 1 + index * 7919 % 9000; }
 size_t charged_for(size_t index) {

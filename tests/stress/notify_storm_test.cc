@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "rules/notify_objects.h"
-#include "stress/process_status.h"
+#include "support/sanitizers.h"
 
 namespace understudy_test::notify {
 namespace {
@@ -28,7 +28,7 @@ namespace {
 constexpr unsigned kVictims = 4;
 constexpr unsigned kShared = 4;  // notifies that all have; the last one is for those on its list
 constexpr unsigned kTurns = 40;  // of the healthy ones between two kills
-constexpr unsigned kUsualKills = kSanitized ? 10 : 40;
+const unsigned kUsualKills = kSanitized ? 10 : 40;
 
 struct Appointment {
   std::array<NotifyKey, kShared> keys;

@@ -10,14 +10,14 @@
 
 #include "rules/allocation_objects.h"
 #include "rules/host_objects.h"
-#include "stress/process_status.h"
 #include "support/rule_test.h"
+#include "support/sanitizers.h"
 
 namespace understudy_test {
 namespace {
 
 constexpr aclError kOutOfMemory = ACL_ERROR_RT_MEMORY_ALLOCATION;
-constexpr int kSteps = kSanitized ? 1500 : 6000;
+const int kSteps = kSanitized ? 1500 : 6000;
 
 enum class Kind { kDevice, kHost, kPhysical };
 

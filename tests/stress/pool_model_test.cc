@@ -11,12 +11,12 @@
 
 #include "rules/live_mapping.h"
 #include "rules/pool_objects.h"
-#include "stress/process_status.h"
+#include "support/sanitizers.h"
 
 namespace understudy_test::pool {
 namespace {
 
-constexpr int kSteps = kSanitized ? 10'000 : 100'000;
+const int kSteps = kSanitized ? 10'000 : 100'000;
 constexpr size_t kStreams = 4;
 constexpr size_t kLimit = 256 * kMiB;
 constexpr size_t kMostAllocations = 40;

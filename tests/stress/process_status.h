@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the kernel says about this process, and how this test was built.
+// What the kernel says about this process, and its limits.
 #pragma once
 
 #include <sys/resource.h>
@@ -14,18 +14,6 @@
 #include "support/rule_test.h"
 
 namespace understudy_test {
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr bool kSanitized = true;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-inline constexpr bool kSanitized = true;
-#else
-inline constexpr bool kSanitized = false;
-#endif
-#else
-inline constexpr bool kSanitized = false;
-#endif
 
 // A figure of /proc/self/status in bytes, for example "RssAnon".
 inline size_t status_bytes(const std::string& key) {

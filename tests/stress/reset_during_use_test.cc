@@ -13,13 +13,13 @@
 
 #include "rules/allocation_objects.h"
 #include "rules/host_objects.h"
-#include "stress/process_status.h"
 #include "support/rule_test.h"
+#include "support/sanitizers.h"
 
 namespace understudy_test {
 namespace {
 
-constexpr int kResets = kSanitized ? 100 : 600;
+const int kResets = kSanitized ? 100 : 600;
 constexpr int kWorkers = 4;
 constexpr aclError kGone = ACL_ERROR_RT_PARAM_INVALID;
 constexpr aclError kNoContext = ACL_ERROR_RT_CONTEXT_NULL;

@@ -25,6 +25,7 @@
 #include "acl/acl_understudy.h"
 #include "stress/share_storm.h"
 #include "support/fork_safety.h"
+#include "support/sanitizers.h"
 
 namespace understudy_test::storm {
 

@@ -24,8 +24,8 @@
 #include <string>
 #include <thread>
 
-#include "stress/process_status.h"
 #include "stress/share_storm_process.h"
+#include "support/sanitizers.h"
 #include "support/server_directory.h"
 
 namespace understudy_test::storm {
@@ -33,7 +33,7 @@ namespace {
 
 using std::chrono::steady_clock;
 
-constexpr unsigned kUsualKills = kSanitized ? 100 : 300;
+const unsigned kUsualKills = kSanitized ? 100 : 300;
 constexpr std::chrono::seconds kStandstill(30);
 constexpr unsigned kStepsBetweenKills = 3;
 constexpr std::chrono::milliseconds kLongestStop(20);

@@ -5,18 +5,18 @@
 #include <atomic>
 #include <cstdint>
 
-#include "stress/process_status.h"
 #include "stress/small_tasks.h"
 #include "stress/stream_fleet.h"
 #include "stress/threads.h"
 #include "support/rule_test.h"
+#include "support/sanitizers.h"
 
 namespace understudy_test {
 namespace {
 
 using SleepingWorkers = DeviceTest;
 
-constexpr uint64_t kNaps = kSanitized ? 1'500 : 10'000;
+const uint64_t kNaps = kSanitized ? 1'500 : 10'000;
 
 // Some work of the program's own; afterwards workers may sleep, or be about to.
 void work_for_a_while(uint64_t round) {

@@ -13,16 +13,16 @@
 
 #include "rules/host_objects.h"
 #include "stress/full_queue.h"
-#include "stress/process_status.h"
 #include "stress/stream_fleet.h"
 #include "stress/threads.h"
 #include "support/rule_test.h"
+#include "support/sanitizers.h"
 
 namespace understudy_test {
 namespace {
 
-constexpr int kRepeats = kSanitized ? 2 : 10;
-constexpr int kRaces = kSanitized ? 4'000 : 150'000;
+const int kRepeats = kSanitized ? 2 : 10;
+const int kRaces = kSanitized ? 4'000 : 150'000;
 
 // Expects that streams, events and memory of the device end as they began.
 class StreamAbort : public DeviceTest {

@@ -16,14 +16,14 @@
 #include <vector>
 
 #include "stress/full_queue.h"
-#include "stress/process_status.h"
 #include "stress/stream_fleet.h"
 #include "support/rule_test.h"
+#include "support/sanitizers.h"
 
 namespace understudy_test {
 namespace {
 
-constexpr int kRepeats = kSanitized ? 3 : 25;
+const int kRepeats = kSanitized ? 3 : 25;
 constexpr int kQueues = 4;
 
 // What of device 0 can be taken.

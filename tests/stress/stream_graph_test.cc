@@ -11,16 +11,16 @@
 #include <vector>
 
 #include "rules/host_objects.h"
-#include "stress/process_status.h"
 #include "stress/stream_fleet.h"
 #include "stress/threads.h"
 #include "support/rule_test.h"
+#include "support/sanitizers.h"
 
 namespace understudy_test {
 namespace {
 
-constexpr size_t kOperations = kSanitized ? 2000 : 12'000;
-constexpr unsigned kSeeds = kSanitized ? 3 : 6;
+const size_t kOperations = kSanitized ? 2000 : 12'000;
+const unsigned kSeeds = kSanitized ? 3 : 6;
 
 using StreamGraph = DeviceTest;
 

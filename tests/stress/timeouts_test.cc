@@ -8,15 +8,15 @@
 #include <vector>
 
 #include "rules/host_objects.h"
-#include "stress/process_status.h"
 #include "stress/stream_fleet.h"
 #include "stress/threads.h"
 #include "support/rule_test.h"
+#include "support/sanitizers.h"
 
 namespace understudy_test {
 namespace {
 
-constexpr int kRounds = kSanitized ? 50 : 300;
+const int kRounds = kSanitized ? 50 : 300;
 constexpr aclError kStreamTimeOver = ACL_ERROR_RT_STREAM_SYNC_TIMEOUT;
 constexpr aclError kEventTimeOver = ACL_ERROR_RT_EVENT_SYNC_TIMEOUT;
 

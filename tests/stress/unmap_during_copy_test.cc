@@ -9,16 +9,16 @@
 
 #include "rules/live_mapping.h"
 #include "stress/copy_answers.h"
-#include "stress/process_status.h"
 #include "stress/threads.h"
 #include "support/rule_test.h"
+#include "support/sanitizers.h"
 
 namespace understudy_test {
 namespace {
 
 using UnmapDuringCopy = DeviceTest;
 
-constexpr int kRounds = kSanitized ? 100 : 300;
+const int kRounds = kSanitized ? 100 : 300;
 constexpr size_t kBlockSize = kGranule;
 
 aclrtDrvMemHandle map_new_block(void* place) {

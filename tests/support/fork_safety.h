@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether a test may fork a process that has several threads. Sanitizers are asked for at run time:
-// most tests run on a sanitized library without being sanitized themselves.
+// Whether a test may fork a process that has several threads.
 #pragma once
 
-#include <dlfcn.h>
+#include "support/sanitizers.h"
 
 namespace understudy_test {
-
-// By name: in a program at a fixed address a weak reference is settled when it is linked.
-inline bool has_thread_sanitizer() { return dlsym(RTLD_DEFAULT, "__tsan_init") != nullptr; }
-inline bool has_address_sanitizer() { return dlsym(RTLD_DEFAULT, "__asan_init") != nullptr; }
 
 // The reason why not; null if it may.
 inline const char* why_no_fork_of_threads() {
