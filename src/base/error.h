@@ -40,6 +40,7 @@ enum class ErrorCode : uint8_t {
   kStreamAborted,
   // What the product, the machine or its memory cannot give.
   kNotSupported,
+  kNotInProduct,  // by the chosen product or its driver; another one has it
   kNoPermission,
   kOutOfMemory,
   kOutOfResources,

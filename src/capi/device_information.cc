@@ -163,7 +163,7 @@ aclError aclrtGetDeviceInfo(uint32_t deviceId, aclrtDevAttr attr, int64_t* value
     }
     const ProductProfile& product = runtime->settings().product;
     if (!has_attribute(product, attr)) {
-      return Error::format(ErrorCode::kNotSupported, "product %s has no attribute %d",
+      return Error::format(ErrorCode::kNotInProduct, "product %s has no attribute %d",
                            product.key.data(), static_cast<int>(attr));
     }
     *value = attribute_value(runtime->settings(), device, attr);

@@ -54,6 +54,7 @@ aclError published_code(ErrorCode code) {
     case ErrorCode::kStreamAborted:
       return ACL_ERROR_RT_STREAM_ABORT;
     case ErrorCode::kNotSupported:
+    case ErrorCode::kNotInProduct:
       return ACL_ERROR_RT_FEATURE_NOT_SUPPORT;
     case ErrorCode::kNoPermission:
       return ACL_ERROR_RT_NO_PERMISSION;

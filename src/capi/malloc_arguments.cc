@@ -74,11 +74,11 @@ MallocPolicy cached_policy_of(aclrtMemMallocPolicy policy) {
 
 Result<void> check_policy(const ProductProfile& product, const MallocPolicy& policy) {
   if (policy.pages == PagePolicy::kGiantOnly && !product.has(Feature::kGiantPages)) {
-    return Error::format(ErrorCode::kNotSupported, "product %s has no 1 GiB pages",
+    return Error::format(ErrorCode::kNotInProduct, "product %s has no 1 GiB pages",
                          product.key.data());
   }
   if (policy.for_peers && !product.has(Feature::kPeerPolicies)) {
-    return Error::format(ErrorCode::kNotSupported,
+    return Error::format(ErrorCode::kNotInProduct,
                          "product %s has no memory for copies between devices", product.key.data());
   }
   return {};
@@ -137,7 +137,7 @@ Result<bool> host_configuration(const aclrtMallocConfig& configuration,
     }
   }
   if (one_address == 1 && !product.has(Feature::kHostRegistration)) {
-    return Error::format(ErrorCode::kNotSupported,
+    return Error::format(ErrorCode::kNotInProduct,
                          "product %s has no common addresses of host and device",
                          product.key.data());
   }

@@ -63,7 +63,7 @@ aclError aclrtGetMemInfo(aclrtMemAttr attr, size_t* free, size_t* total) {
     US_TRY_ASSIGN(const ContextReference context, runtime->current_context());
     const ProductProfile& product = runtime->settings().product;
     if (query.giant && !product.has(Feature::kGiantPages)) {
-      return Error::format(ErrorCode::kNotSupported, "product %s has no 1 GiB pages",
+      return Error::format(ErrorCode::kNotInProduct, "product %s has no 1 GiB pages",
                            product.key.data());
     }
     runtime->sharing().settle();

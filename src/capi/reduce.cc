@@ -77,7 +77,7 @@ Result<ReduceOperation> operation_of(const Runtime& runtime, const ReduceProfile
   if (!element || !profile.has_type(static_cast<unsigned>(type)) ||
       !profile.has_kind(static_cast<unsigned>(kind))) {
     return Error::format(
-        ErrorCode::kNotSupported, "product %s does not reduce elements of type %d by kind %d",
+        ErrorCode::kNotInProduct, "product %s does not reduce elements of type %d by kind %d",
         runtime.settings().product.key.data(), static_cast<int>(type), static_cast<int>(kind));
   }
   switch (kind) {
@@ -101,7 +101,7 @@ aclError aclrtReduceAsync(void* dst, const void* src, uint64_t count, aclrtReduc
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
     const ReduceProfile profile = reduce_profile(runtime->settings().product.key);
     if (profile.types == 0) {
-      return Error::format(ErrorCode::kNotSupported, "product %s has no reductions",
+      return Error::format(ErrorCode::kNotInProduct, "product %s has no reductions",
                            runtime->settings().product.key.data());
     }
     US_TRY(check_arguments(count, kind, type, reserve));

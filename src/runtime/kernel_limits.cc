@@ -44,7 +44,7 @@ uint64_t most_of(KernelLimit limit, const ProductProfile& product) {
 
 Result<void> check_product(KernelLimit limit, const ProductProfile& product) {
   if (product.has(row_of(limit).needs)) return {};
-  return Error::format(ErrorCode::kNotSupported, "product %s has no limit %s", product.key.data(),
+  return Error::format(ErrorCode::kNotInProduct, "product %s has no limit %s", product.key.data(),
                        row_of(limit).name);
 }
 

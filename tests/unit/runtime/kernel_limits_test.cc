@@ -46,8 +46,8 @@ TEST(KernelLimits, NothingIsAskedForByNoRequests) {
   EXPECT_TRUE(is_ok(limits.set(KernelLimitRequests())));
   EXPECT_TRUE(fails_with(limits.set(KernelLimit::kCoreStack, 1), ErrorCode::kInvalidDevice));
   settings.visible_devices = {0};
-  EXPECT_TRUE(fails_with(limits.set(KernelLimit::kCoreStack, 1), ErrorCode::kNotSupported));
-  EXPECT_TRUE(fails_with(limits.get(KernelLimit::kCoreStack), ErrorCode::kNotSupported));
+  EXPECT_TRUE(fails_with(limits.set(KernelLimit::kCoreStack, 1), ErrorCode::kNotInProduct));
+  EXPECT_TRUE(fails_with(limits.get(KernelLimit::kCoreStack), ErrorCode::kNotInProduct));
 }
 
 }  // namespace
