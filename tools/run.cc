@@ -137,9 +137,9 @@ ProgramAction declare_run(OptionSet& options) {
                            chosen->values[key.name] = key.is_file ? absolute(value) : value;
                          });
   }
-  options.add_flag(
-      "--check", chosen->check,
-      "look for mistakes of the program: all, or --check=LIST of " + joined(kCheckNames));
+  options.add_flag("--check", chosen->check,
+                   "look for mistakes of the program: all (without advice), or --check=LIST of " +
+                       joined(kCheckNames));
   options.add_repeated_to_group("Checks", option_name(kFail),
                                 "sweep, or " + find_config_key(kFail)->allowed,
                                 [chosen](const auto& rule) {

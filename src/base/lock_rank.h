@@ -55,7 +55,8 @@ enum class LockRank : uint8_t {
   kFindings,              // what checks found
   kOrder,                 // which uses of memory come behind which, for checks
   kHistory,               // the lives of objects, for checks
+  kAdvice,                // what advice remembers of threads and of places that allocate
 };
-inline constexpr unsigned kLockRanks = static_cast<unsigned>(LockRank::kHistory) + 1;
+inline constexpr unsigned kLockRanks = static_cast<unsigned>(LockRank::kAdvice) + 1;
 
 }  // namespace understudy

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "capi/error_listener.h"
+#include "observe/advice.h"
 #include "observe/misuse.h"
 #include "observe/shortage_report.h"
 #include "runtime/call_log.h"
@@ -44,6 +45,7 @@ void report_as(aclError code, const char* function, const Error& error) noexcept
   log_failed_call(function, code, error);
   tell_misuse(function, error);
   tell_shortage(function, error);
+  if (is_advised()) advise_unsupported(function, error);
   tell_listener(function, code, error);
 }
 

@@ -124,7 +124,7 @@ inline Result<void> require_zero(uint64_t value, const char* name) {
 [[gnu::cold]] Result<Runtime*> make_runtime_with(Feature feature);
 inline Result<Runtime*> runtime_with(Feature feature) {
   Runtime* const runtime = Runtime::existing();
-  if (runtime != nullptr && runtime->settings().product.has(feature)) [[likely]]
+  if (runtime != nullptr && runtime->has_plainly(feature)) [[likely]]
     return runtime;
   return make_runtime_with(feature);
 }

@@ -25,7 +25,7 @@ aclError aclrtCreateContext(aclrtContext* context, int32_t deviceId) {
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
     US_TRY_ASSIGN(const unsigned device, runtime->devices().check(deviceId, "deviceId"));
     US_TRY_ASSIGN(const ContextReference created, runtime->devices().create_context(device));
-    thread_state().context = created;
+    make_current(created);
     *context = handle_pointer(created.handle());
     return {};
   });
@@ -44,7 +44,9 @@ aclError aclrtSetCurrentContext(aclrtContext context) {
   return guarded(__func__, [&]() -> Result<void> {
     US_TRY(require_pointer(context, "context"));
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
-    US_TRY_ASSIGN(thread_state().context, runtime->devices().find_context(handle_number(context)));
+    US_TRY_ASSIGN(const ContextReference found,
+                  runtime->devices().find_context(handle_number(context)));
+    make_current(found);
     return {};
   });
 }

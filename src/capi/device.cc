@@ -42,7 +42,7 @@ aclError aclrtSetDevice(int32_t deviceId) {
     US_TRY_ASSIGN(const unsigned device, runtime->devices().check(deviceId, "deviceId"));
     announce(*runtime, device, ACL_RT_DEVICE_STATE_SET_PRE);
     US_TRY_ASSIGN(const auto context, runtime->devices().set(device));
-    if (context) thread_state().context = *context;
+    if (context) make_current(*context);
     announce(*runtime, device, ACL_RT_DEVICE_STATE_SET_POST);
     return {};
   });

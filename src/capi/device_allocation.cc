@@ -23,6 +23,21 @@ Result<uint64_t> rounded_size(uint64_t size) {
                           static_cast<unsigned long long>(size));
 }
 
+// The life of an allocation begins, where that is of interest.
+[[gnu::cold]] void note_allocation(Runtime& runtime, VirtualAddress address, uint64_t size,
+                                   const AllocationRequest& request) {
+  PageUse pages;
+  if (const auto view = runtime.address_space().translation().find(address)) {
+    pages.page = page_size(view->page_kind);
+    pages.taken = align_up(request.usable, pages.page).value_or(size);
+  }
+  History::begin({.kind = ObjectKind::kAllocation,
+                  .number = address,
+                  .size = size,
+                  .device = static_cast<int32_t>(request.device),
+                  .pages = pages});
+}
+
 struct MallocCall {
   MallocPolicy policy;
   Padding padding = Padding::kNone;
@@ -46,15 +61,15 @@ Result<void> allocate(void** result, size_t size, const MallocCall& call) {
   US_TRY(check_policy(product, call.policy));
   const bool padded =
       call.padding == Padding::kProduct && call.policy.pages != PagePolicy::kGiantOnly;
-  US_TRY_ASSIGN(const VirtualAddress address,
-                runtime->device_memory().allocate(
-                    {.device = device,
-                     .asked = size,
-                     .usable = rounded + (padded ? product.allocation_padding : 0),
-                     .policy = call.policy.pages,
-                     .read_only = call.policy.read_only,
-                     .module = module}));
-  History::begin({ObjectKind::kAllocation, address, size, static_cast<int32_t>(device)});
+  const AllocationRequest request{.device = device,
+                                  .asked = size,
+                                  .usable = rounded + (padded ? product.allocation_padding : 0),
+                                  .policy = call.policy.pages,
+                                  .read_only = call.policy.read_only,
+                                  .module = module};
+  US_TRY_ASSIGN(const VirtualAddress address, runtime->device_memory().allocate(request));
+  if (is_any_checked()) [[unlikely]]
+    note_allocation(*runtime, address, size, request);
   *result = to_pointer(address);
   return {};
 }

@@ -18,8 +18,11 @@ namespace {
 void note_import(Runtime& runtime, VirtualAddress address, unsigned device) {
   if (!is_any_checked()) return;
   const std::optional<MappingView> view = runtime.address_space().translation().find(address);
-  History::begin({ObjectKind::kAllocation, address, view ? view->range.size : 0,
-                  static_cast<int32_t>(device)});
+  History::begin({.kind = ObjectKind::kAllocation,
+                  .number = address,
+                  .size = view ? view->range.size : 0,
+                  .device = static_cast<int32_t>(device),
+                  .is_imported = true});
 }
 
 Result<void> check_flags(uint64_t flags) {

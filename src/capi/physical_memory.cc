@@ -64,6 +64,21 @@ Result<Location> location_argument(Runtime& runtime, const aclrtPhysicalMemProp&
   return location_of(property.location, kind);
 }
 
+// The life of a block begins, where that is of interest.
+[[gnu::cold]] void note_block(Runtime& runtime, BlockHandle handle, const BlockRequest& request) {
+  PageUse pages;
+  const Result<BlockProperties> made = runtime.physical_memory().properties(handle);
+  const Result<uint64_t> granularity =
+      runtime.physical_memory().granularity(request.attribute, request.location);
+  if (made.ok() && granularity.ok()) pages = {granularity.value(), made.value().size};
+  const Location location = request.location;
+  History::begin({.kind = ObjectKind::kBlock,
+                  .number = handle,
+                  .size = request.size,
+                  .device = location.on_device() ? static_cast<int32_t>(location.id) : kNoDevice,
+                  .pages = pages});
+}
+
 }  // namespace
 
 aclError aclrtMallocPhysical(aclrtDrvMemHandle* handle, size_t size,
@@ -81,10 +96,10 @@ aclError aclrtMallocPhysical(aclrtDrvMemHandle* handle, size_t size,
     US_TRY(runtime->require(Feature::kVirtualMemory));
     US_TRY_ASSIGN(const Location location, location_argument(*runtime, *prop));
     if (location.kind == LocationKind::kHostNuma) US_TRY(runtime->current_context());
-    US_TRY_ASSIGN(const BlockHandle created,
-                  runtime->physical_memory().create({size, attribute, location}));
-    History::begin({ObjectKind::kBlock, created, size,
-                    location.on_device() ? static_cast<int32_t>(location.id) : kNoDevice});
+    const BlockRequest request{size, attribute, location};
+    US_TRY_ASSIGN(const BlockHandle created, runtime->physical_memory().create(request));
+    if (is_any_checked()) [[unlikely]]
+      note_block(*runtime, created, request);
     *handle = handle_pointer(created);
     return {};
   });

@@ -83,8 +83,11 @@ void note_import(Runtime& runtime, BlockHandle handle) {
   const Result<BlockProperties> block = runtime.physical_memory().properties(handle);
   if (!block.ok()) return;  // freed by another thread already
   const Location location = block.value().location;
-  History::begin({ObjectKind::kBlock, handle, block.value().size,
-                  location.on_device() ? static_cast<int32_t>(location.id) : kNoDevice});
+  History::begin({.kind = ObjectKind::kBlock,
+                  .number = handle,
+                  .size = block.value().size,
+                  .device = location.on_device() ? static_cast<int32_t>(location.id) : kNoDevice,
+                  .is_imported = true});
 }
 
 Result<void> import_block(Runtime& runtime, const ShareName& name, unsigned device,

@@ -132,9 +132,11 @@ Result<void> complete_devices(const ConfigDraft& draft, Settings& settings) {
   features = features - soc->lacks - settings.driver->lacks;
   for (const auto& [feature, added] : draft.features) {
     if (added) {
+      if (!features.has(feature)) settings.switched_on.add(feature);
       features.add(feature);
     } else {
       features.remove(feature);
+      settings.switched_on.remove(feature);
     }
   }
   if (!features.has(Feature::kHostPeerWindow)) settings.host_peer_memory.reset();

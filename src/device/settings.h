@@ -35,6 +35,7 @@ inline constexpr unsigned kMaxDevices = 32;
 
 struct Settings {
   ProductProfile product;  // of the slice, with the features the configuration added or took away
+  FeatureSet switched_on;  // those of them that the configuration alone gives the product
   std::string soc_name;
   std::string_view slice;  // name of the template; empty: devices are whole
   const DriverGeneration* driver = &newest_driver();

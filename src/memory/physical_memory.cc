@@ -5,6 +5,7 @@
 
 #include "base/scope_exit.h"
 #include "base/size_text.h"
+#include "device/switched_features.h"
 #include "platform/host_facts.h"
 
 namespace understudy {
@@ -38,15 +39,17 @@ Result<void> PhysicalMemory::check_supported(BlockAttribute attribute, Location 
   if (!location.on_device()) {
     if (attribute == BlockAttribute::kPeerGiant &&
         settings_.product.has(Feature::kHostGiantPeerBlock)) {
+      if (is_advised()) advise_if_switched_on(settings_, Feature::kHostGiantPeerBlock);
       return {};
     }
     return Error::format(ErrorCode::kNotSupported, "1 GiB pages exist on devices only");
   }
   if (!settings_.product.has(feature_for_giant(attribute))) {
-    return Error::format(ErrorCode::kNotSupported,
+    return Error::format(ErrorCode::kNotInProduct,
                          "product %s has no blocks of 1 GiB pages with this attribute",
                          settings_.product.key.data());
   }
+  if (is_advised()) advise_if_switched_on(settings_, feature_for_giant(attribute));
   return {};
 }
 

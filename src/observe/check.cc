@@ -9,7 +9,7 @@ constinit std::atomic<uint8_t> chosen_checks{0};
 
 std::optional<CheckSet> CheckSet::parse(std::string_view text) {
   if (text == "off") return CheckSet();
-  if (text == "on") return all();
+  if (text == "on") return mistakes();
   CheckSet checks;
   for (size_t begin = 0; begin <= text.size();) {
     const size_t end = std::min(text.find(',', begin), text.size());
@@ -23,7 +23,7 @@ std::optional<CheckSet> CheckSet::parse(std::string_view text) {
 }
 
 std::string CheckSet::allowed() {
-  std::string text = "off, on, or a comma list of ";
+  std::string text = "off, on (all but advice), or a comma list of ";
   for (const std::string_view name : kCheckNames) {
     if (name != kCheckNames.front()) text += ", ";
     text += name;

@@ -19,9 +19,10 @@ enum class Check : uint8_t {
   kLeaks,    // objects that outlive what they belong to
   kHost,     // device pointers that the CPU follows
   kOrder,    // uses of the same bytes that nothing puts in order
+  kAdvice,   // what is legal, but costly or fragile
 };
-inline constexpr std::array<std::string_view, 4> kCheckNames = {"history", "leaks", "host",
-                                                                "order"};
+inline constexpr std::array<std::string_view, 5> kCheckNames = {"history", "leaks", "host", "order",
+                                                                "advice"};
 constexpr std::string_view name_of(Check check) { return kCheckNames[static_cast<size_t>(check)]; }
 
 class CheckSet {
@@ -29,7 +30,9 @@ class CheckSet {
   constexpr CheckSet() = default;
   constexpr explicit CheckSet(uint8_t bits) : bits_(bits) {}
   static constexpr CheckSet all() { return CheckSet((1U << kCheckNames.size()) - 1); }
-  // "off", "on" (all of them), or a list with commas; nothing if it is none of that.
+  // All but advice, which is for programs that are right already.
+  static constexpr CheckSet mistakes() { return CheckSet(all().bits() & ~bit_of(Check::kAdvice)); }
+  // "off", "on" (all mistakes), or a list with commas; nothing if it is none of that.
   static std::optional<CheckSet> parse(std::string_view text);
   // What `parse` takes, for people.
   static std::string allowed();

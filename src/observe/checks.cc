@@ -6,6 +6,7 @@
 #include "observe/findings.h"
 #include "observe/host_access.h"
 #include "observe/leaks.h"
+#include "observe/page_waste.h"
 #include "platform/process_end.h"
 
 namespace understudy {
@@ -16,6 +17,7 @@ namespace {
 [[gnu::destructor]] void end_checks() {
   if (!is_any_checked()) return;
   tell_leaks_at_exit();
+  PageWaste::tell();
   if (const std::optional<int> status = Findings::finish()) platform::end_process(*status);
 }
 

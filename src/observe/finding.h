@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "observe/check.h"
@@ -19,6 +20,7 @@ struct FindingNote {
 
 struct Finding {
   Check check = Check::kHistory;
+  std::string_view topic;  // of a check that looks for several things; constant
   std::string sentence;
   std::vector<FindingNote> notes;
   uint64_t times = 1;  // at the same places

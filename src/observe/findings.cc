@@ -45,7 +45,7 @@ struct Findings::State {
 namespace {
 
 bool is_from_same_places(const Finding& one, const Finding& other) {
-  return one.check == other.check &&
+  return one.check == other.check && one.topic == other.topic &&
          std::ranges::equal(one.notes, other.notes, [](const FindingNote& a, const FindingNote& b) {
            return a.place.stack == b.place.stack && a.place.function == b.place.function;
          });

@@ -12,7 +12,10 @@
 
 #include "base/mutex.h"
 #include "base/sizes.h"
+#include "observe/advice.h"
+#include "observe/device_choices.h"
 #include "observe/order.h"
+#include "observe/page_waste.h"
 #include "platform/fork_sentinel.h"
 #include "platform/thread.h"
 
@@ -111,6 +114,7 @@ class History::Shard {
       US_REQUIRES(mutex_) {
     life.has_ended = true;
     life.ended = place;
+    if (life.place_pages != nullptr) PageWaste::remove(life);
     life.cause = cause;
     try {
       ended_.push_back({{life.kind, life.number}, life.order});
@@ -176,6 +180,11 @@ void History::note_begin(NewObject object) noexcept {
   life.part_of = object.part_of;
   life.order = state->lives.fetch_add(1, std::memory_order_relaxed) + 1;
   life.begun = here();
+  if (is_advised()) {
+    life.pages = object.pages;
+    life.place_pages = PageWaste::add(life);
+    if (!object.is_imported) DeviceChoices::look_at(life);
+  }
   try {
     state->shard_of({object.kind, object.number}).begin(life);
   } catch (const std::bad_alloc&) {

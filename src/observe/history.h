@@ -32,6 +32,8 @@ struct NewObject {
   uint64_t size = 0;
   int32_t device = kNoDevice;
   uint64_t part_of = 0;
+  PageUse pages{};
+  bool is_imported = false;  // of another process
 };
 
 class History {

@@ -47,6 +47,14 @@ struct ProgramPlace {
 
 inline constexpr int32_t kNoDevice = -1;
 
+struct PlacePages;  // see page_waste.h
+
+// The memory that an object takes, of its device.
+struct PageUse {
+  uint64_t page = 0;   // of so many bytes each; 0: that is not known
+  uint64_t taken = 0;  // bytes in whole pages
+};
+
 struct ObjectLife {
   ObjectKind kind = ObjectKind::kAllocation;
   bool has_ended = false;
@@ -58,6 +66,8 @@ struct ObjectLife {
   uint64_t part_of = 0;  // the number of what it belongs to: the block of a mapping, the pool of an
                          // allocation, the context of a stream; 0: nothing
   uint64_t order = 0;    // counts lives from 1
+  PageUse pages;
+  PlacePages* place_pages = nullptr;  // where they are counted; null: nowhere
   ProgramPlace begun;
   ProgramPlace ended;
   const char* cause = nullptr;  // of an end that the program did not ask for by itself

@@ -8,6 +8,8 @@
 
 #include "base/scope_exit.h"
 #include "memory/hazard_pointers.h"
+#include "observe/advice.h"
+#include "observe/device_choices.h"
 #include "observe/history.h"
 #include "observe/leaks.h"
 
@@ -42,6 +44,8 @@ Result<std::optional<ContextReference>> Devices::set(unsigned device) {
       US_TRY_ASSIGN(use.default_context, make_context_locked(device, ContextKind::kDefault));
     }
     ++use.sets;
+    if (is_advised()) [[unlikely]]
+      DeviceChoices::note_set(device);
     if (!has_default) return std::optional<ContextReference>();
     return std::optional(use.default_context);
   }
@@ -276,7 +280,7 @@ OverflowMode Devices::overflow_mode(unsigned device) const {
 Result<void> Devices::set_overflow_mode(unsigned device, OverflowMode mode) {
   const ProductProfile& product = settings_.product;
   if (mode != product.overflow_mode() && !product.has(Feature::kOverflowModes)) {
-    return Error::format(ErrorCode::kNotSupported, "product %s has overflow mode %d alone",
+    return Error::format(ErrorCode::kNotInProduct, "product %s has overflow mode %d alone",
                          product.key.data(), static_cast<int>(product.overflow_mode()));
   }
   MutexLock lock(mutex_);

@@ -8,6 +8,9 @@
 #include "base/scope_exit.h"
 #include "device/config.h"
 #include "device/config_names.h"
+#include "device/switched_features.h"
+#include "observe/advice.h"
+#include "observe/device_choices.h"
 #include "platform/fork_sentinel.h"
 #include "platform/loaded_library.h"
 #include "platform/log.h"
@@ -22,6 +25,8 @@ std::atomic<Runtime*> Runtime::current_{nullptr};
 
 Runtime::Runtime(Settings settings, std::unique_ptr<Server> server)
     : settings_(std::move(settings)),
+      plain_features_(settings_.product.features -
+                      (is_advised() ? settings_.switched_on : FeatureSet())),
       server_(std::move(server)),
       pools_(settings_, *server_),
       physical_(settings_, capacity(), pools_),
@@ -142,14 +147,20 @@ Result<Runtime*> Runtime::make_instance_alone() {
   return fresh;
 }
 
+Result<void> Runtime::require_slowly(Feature feature, const char* what) const {
+  if (!settings_.product.has(feature)) return missing_feature(feature, what);
+  if (is_advised()) advise_if_switched_on(settings_, feature);
+  return {};
+}
+
 Error Runtime::missing_feature(Feature feature, const char* what) const {
   // What the product has with a newer driver.
   if (settings_.driver->lacks.has(feature) && find_product(settings_.product.key)->has(feature)) {
     return Error::format(
-        ErrorCode::kNotSupported, "driver %s does not have %s; drivers from %s on have it",
+        ErrorCode::kNotInProduct, "driver %s does not have %s; drivers from %s on have it",
         settings_.driver->name.data(), what, first_driver_with(feature).name.data());
   }
-  return Error::format(ErrorCode::kNotSupported, "product %s (%s) does not have %s; it is in %s",
+  return Error::format(ErrorCode::kNotInProduct, "product %s (%s) does not have %s; it is in %s",
                        settings_.product.key.data(), settings_.soc_name.c_str(), what,
                        products_with(feature).c_str());
 }
@@ -162,12 +173,23 @@ Result<ContextReference> Runtime::current_context() {
   if (adopted >= 0 && adopted < devices_.count()) {
     US_TRY_ASSIGN(const auto context, devices_.set(static_cast<unsigned>(adopted)));
     if (context) {
-      thread.context = *context;
+      make_current(*context);
       return *context;
     }
   }
-  return Error::format(ErrorCode::kNoContext,
-                       "the calling thread has no context; set a device or a context first");
+  const Error error = Error::format(
+      ErrorCode::kNoContext, "the calling thread has no context; set a device or a context first");
+  if (is_advised()) {
+    DeviceChoices::tell_missing_context(
+        error, [this](uint64_t context) { return devices_.find_context(context).ok(); });
+  }
+  return error;
+}
+
+void make_current(const ContextReference& context) {
+  thread_state().context = context;
+  if (is_advised()) [[unlikely]]
+    DeviceChoices::note_context(context.handle(), context.device());
 }
 
 Result<VirtualAddress> Runtime::overflow_status() {

@@ -44,6 +44,9 @@
 
 namespace understudy {
 
+// The calling thread uses the context from now on.
+void make_current(const ContextReference& context);
+
 class Runtime {
  public:
   // The process's runtime. Fails while the configuration is wrong, and tries again then.
@@ -92,17 +95,15 @@ class Runtime {
   const KernelLimits& kernel_limits() const { return kernel_limits_; }
   OperatorTimeout& operator_timeout() { return operator_timeout_; }
 
+  // Whether the product has a feature, of which nothing is to be told either.
+  bool has_plainly(Feature feature) const { return plain_features_.has(feature); }
   // Refuses what the product lacks.
-  Result<void> require(Feature feature) const {
-    if (settings_.product.has(feature)) [[likely]]
-      return {};
-    return missing_feature(feature, "this function");
-  }
+  Result<void> require(Feature feature) const { return require(feature, "this function"); }
   // The same for what an argument asks for.
   Result<void> require(Feature feature, const char* what) const {
-    if (settings_.product.has(feature)) [[likely]]
+    if (has_plainly(feature)) [[likely]]
       return {};
-    return missing_feature(feature, what);
+    return require_slowly(feature, what);
   }
   // The calling thread's context. Adopts the default device of aclInit where there is none.
   Result<ContextReference> current_context();
@@ -133,11 +134,14 @@ class Runtime {
   Runtime(Settings settings, std::unique_ptr<Server> server);
   [[gnu::cold]] static Result<Runtime*> make_instance();
   static Result<Runtime*> make_instance_alone();
-  [[gnu::cold]] Error missing_feature(Feature feature, const char* what) const;
+  // For a feature that is not there plainly.
+  [[gnu::cold]] Result<void> require_slowly(Feature feature, const char* what) const;
+  Error missing_feature(Feature feature, const char* what) const;
 
   static std::atomic<Runtime*> current_;
 
   const Settings settings_;
+  const FeatureSet plain_features_;  // without those that advice is given about
   const std::unique_ptr<Server> server_;
   BackingPools pools_;
   PhysicalMemory physical_;

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "base/size_text.h"
+#include "observe/advice.h"
 #include "stream/descriptions.h"
 
 namespace understudy {
@@ -102,6 +103,8 @@ Result<void> Copies::queue_copy(const StreamReference& stream, const Copy& copy,
                          to_pointer(copy.from), to_pointer(copy.to));
   }
   if (sides.has(MemoryClass::kUnregistered) && !stream.holds_tasks()) {
+    if (is_advised()) [[unlikely]]
+      advise_pageable(copy.count);
     US_TRY(streams_.drain(stream));
     return this->copy(copy, stream.device());
   }
@@ -138,6 +141,8 @@ Result<void> Copies::queue_rows(const StreamReference& stream, const PlaneCopy& 
                          to_pointer(rows.from), to_pointer(rows.to));
   }
   if (sides.has(MemoryClass::kUnregistered) && !stream.holds_tasks()) {
+    if (is_advised()) [[unlikely]]
+      advise_pageable(rows.width * rows.height);
     US_TRY(streams_.drain(stream));
     return copy_rows(rows, stream.device());
   }
@@ -161,6 +166,8 @@ Result<void> Copies::queue_list(const StreamReference& stream, std::span<const C
       return classes_.explain(sides, each.to, each.from);
     }
     if (sides.has(MemoryClass::kUnregistered) && !stream.holds_tasks()) {
+      if (is_advised()) [[unlikely]]
+        advise_pageable(each.count);
       US_TRY(streams_.drain(stream));
       return copy_each(
           copies.size(), [&](size_t i) { return copies[i]; }, stream.device(), failed);

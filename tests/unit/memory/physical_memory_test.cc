@@ -237,16 +237,16 @@ TEST_F(PhysicalMemoryTest, AttributesThatTheProductLacksAreNotSupported) {
   MemoryRig inference(rig_settings("inf"));
   for (const BlockAttribute attribute : {BlockAttribute::kGiant, BlockAttribute::kHbmGiant}) {
     EXPECT_TRUE(fails_with(inference.physical.create({kGiB, attribute, kDevice0}),
-                           ErrorCode::kNotSupported));
+                           ErrorCode::kNotInProduct));
     EXPECT_TRUE(
-        fails_with(inference.physical.granularity(attribute, kDevice0), ErrorCode::kNotSupported));
+        fails_with(inference.physical.granularity(attribute, kDevice0), ErrorCode::kNotInProduct));
   }
   MemoryRig modern(rig_settings("950"));
   EXPECT_TRUE(fails_with(modern.physical.create({kGiB, BlockAttribute::kGiant, kDevice0}),
-                         ErrorCode::kNotSupported));
+                         ErrorCode::kNotInProduct));
   EXPECT_TRUE(is_ok(modern.physical.create({kGiB, BlockAttribute::kHbmGiant, kDevice0})));
   EXPECT_TRUE(
-      fails_with(create({kGiB, BlockAttribute::kPeerGiant, kDevice0}), ErrorCode::kNotSupported));
+      fails_with(create({kGiB, BlockAttribute::kPeerGiant, kDevice0}), ErrorCode::kNotInProduct));
 }
 
 TEST_F(PhysicalMemoryTest, LocationsThatDoNotExistAreRefused) {
