@@ -104,6 +104,44 @@ ACL_FUNC_VISIBILITY int32_t aclUnderstudyWantsPlaces(void);
  *             life of the process. NULL: where the thread's stack says */
 ACL_FUNC_VISIBILITY void aclUnderstudySetPlace(const char* place);
 
+/* A number for this moment, for aclUnderstudyVisitGrowth: how many objects checks have seen begin.
+ */
+ACL_FUNC_VISIBILITY uint64_t aclUnderstudyMark(void);
+
+/* Objects of one kind that one place of the program has made, and that are alive. */
+typedef struct aclUnderstudyGrowth {
+  const char* sentence; /* "2 streams on device 0, created at kv.c:41 by aclrtCreateStream" */
+  const char* place;    /* "kv.c:41"; both are only valid during the call */
+  uint64_t objects;
+  uint64_t bytes; /* of all of them; 0 if they have no size */
+  uint64_t reserved[4];
+} aclUnderstudyGrowth;
+
+typedef void (*aclUnderstudyGrowthVisitor)(const aclUnderstudyGrowth* growth, void* userData);
+
+/* Calls fn for each place that has made objects since a mark which are alive now, in the order of
+ * their beginning. Places are known where a check is chosen (key check): nothing is visited where
+ * aclUnderstudyWantsPlaces is 0; aclUnderstudyCountObjects counts there, too. fn may make calls. */
+ACL_FUNC_VISIBILITY aclError aclUnderstudyVisitGrowth(uint64_t mark, aclUnderstudyGrowthVisitor fn,
+                                                      void* userData);
+
+/* What a check has found. */
+typedef struct aclUnderstudyFinding {
+  const char* check;    /* "history", "leaks", ... */
+  const char* sentence; /* what was found, in one line */
+  const char* text;     /* the same and the places of the program, in lines as they are printed */
+  uint64_t times;       /* that it happened at the same places */
+  uint64_t reserved[4];
+} aclUnderstudyFinding;
+
+typedef void (*aclUnderstudyFindingVisitor)(const aclUnderstudyFinding* finding, void* userData);
+
+/* Calls fn for each finding of this process that was not taken before, for tools that run several
+ * tests in one process. What was taken is not in the report at the end of the process, and does not
+ * change its exit status. The texts are only valid during the call; fn may make calls. */
+ACL_FUNC_VISIBILITY aclError aclUnderstudyTakeFindings(aclUnderstudyFindingVisitor fn,
+                                                       void* userData);
+
 /* The runtime directory of the server that this process is on, for as long as it lives; NULL before
  * the first call that needs a server. */
 ACL_FUNC_VISIBILITY const char* aclUnderstudyRuntimeDirectory(void);

@@ -5,21 +5,9 @@
 
 #include "acl/acl_understudy.h"
 #include "capi/call.h"
-#include "observe/history.h"
 
 using namespace understudy;        // NOLINT: entry points of one chapter
 using namespace understudy::capi;  // NOLINT
-
-int32_t aclUnderstudyWantsPlaces(void) { return is_any_checked() ? 1 : 0; }
-
-// No call that can be watched: it says where those come from.
-void aclUnderstudySetPlace(const char* place) {
-  try {
-    History::name_place(place == nullptr ? "" : place);
-  } catch (const std::bad_alloc&) {
-    History::name_place("");  // needs no memory
-  }
-}
 
 aclError aclUnderstudyGetBacking(int32_t deviceId, aclUnderstudyBacking* backing) {
   return guarded(__func__, [&]() -> Result<void> {

@@ -147,6 +147,13 @@ void Findings::add(Finding finding) noexcept {
   }
 }
 
+std::vector<Finding> Findings::take() noexcept {
+  State* const state = state_.load(std::memory_order_acquire);
+  if (state == nullptr) return {};
+  const MutexLock lock(state->mutex);
+  return std::exchange(state->findings, {});
+}
+
 std::optional<int> Findings::finish() noexcept {
   const Choice* const choice = choice_.load(std::memory_order_acquire);
   State* const state = Findings::state();

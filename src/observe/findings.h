@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <optional>
+#include <vector>
 
 #include "base/result.h"
 #include "observe/check.h"
@@ -26,6 +27,8 @@ class Findings {
   static Result<void> begin(const CheckChoice& choice);
 
   static void add(Finding finding) noexcept;
+  // Those since the last time, which do not count at the end of the process any more.
+  static std::vector<Finding> take() noexcept;
   // The summary and the report file. The exit status for a process that has findings, else nothing.
   static std::optional<int> finish() noexcept;
 

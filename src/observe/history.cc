@@ -262,6 +262,11 @@ std::vector<ObjectLife> History::live() {
   return lives;
 }
 
+uint64_t History::count_begun() noexcept {
+  State* const state = state_.load(std::memory_order_acquire);
+  return state == nullptr ? 0 : state->lives.load(std::memory_order_relaxed);
+}
+
 std::optional<ObjectLife> History::find_live(ObjectKind kind, uint64_t number) noexcept {
   State* const state = state_.load(std::memory_order_acquire);
   if (state == nullptr) return std::nullopt;

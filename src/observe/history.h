@@ -68,6 +68,8 @@ class History {
   static std::vector<ObjectLife> live();
   // The life of an object that has not ended.
   static std::optional<ObjectLife> find_live(ObjectKind kind, uint64_t number) noexcept;
+  // How many lives have begun.
+  static uint64_t count_begun() noexcept;
   // They are not told as leaks again.
   static void set_told(const std::vector<ObjectLife>& lives) noexcept;
 

@@ -2,10 +2,13 @@
 #include "observe/object_groups.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <utility>
 
 #include "base/size_text.h"
+#include "observe/history.h"
+#include "observe/stack_text.h"
 
 namespace understudy {
 
@@ -60,6 +63,46 @@ std::string text_of(const ObjectGroup& group) {
     text += std::string(" of ") + SizeText(bytes).c_str() + (is_one ? "" : " together");
   }
   return text + place_on_devices(devices_of(group));
+}
+
+std::string sentence_of(const ObjectGroup& group) {
+  const ObjectLife& first = group.lives.front();
+  std::string text =
+      text_of(group) + ", " + words_of(first.kind).begun + " at " + place_of(first.begun.stack);
+  if (first.begun.function != nullptr) text += std::string(" by ") + first.begun.function;
+  return text;
+}
+
+namespace {
+
+// The lines of the program that lead to an object. Compilers copy code: several stacks may have the
+// same ones.
+std::string lines_of(const ObjectLife& life) {
+  std::string lines(words_of(life.kind).noun);
+  for (const StackFrame& frame : frames_of(life.begun.stack)) {
+    lines += "\n" + frame.place + " " + frame.function;
+  }
+  return lines;
+}
+
+}  // namespace
+
+std::vector<ObjectGroup> live_since(uint64_t begun) {
+  std::vector<ObjectLife> lives = History::live();
+  std::erase_if(lives, [begun](const ObjectLife& life) {
+    return life.order <= begun || life.kind == ObjectKind::kShare;
+  });
+  std::map<std::string, size_t> numbers;
+  std::vector<ObjectGroup> groups;
+  for (ObjectGroup& group : grouped_by_place(lives)) {
+    const auto [found, is_new] = numbers.try_emplace(lines_of(group.lives.front()), groups.size());
+    if (is_new) {
+      groups.push_back(std::move(group));
+    } else {
+      std::ranges::copy(group.lives, std::back_inserter(groups[found->second].lives));
+    }
+  }
+  return groups;
 }
 
 }  // namespace understudy

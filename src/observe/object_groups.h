@@ -22,5 +22,10 @@ std::vector<ObjectGroup> grouped_by_place(const std::vector<ObjectLife>& lives);
 
 // "2 allocations of 6 MiB together on device 0", "1 stream on device 1"
 std::string text_of(const ObjectGroup& group);
+// The same with ", created at kv.c:41 by aclrtCreateStream"
+std::string sentence_of(const ObjectGroup& group);
+// What began behind so many lives and has not ended, by the lines of the program. Shares are not
+// in it: they end with their memory.
+std::vector<ObjectGroup> live_since(uint64_t begun);
 
 }  // namespace understudy

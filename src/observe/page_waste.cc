@@ -41,6 +41,7 @@ struct PlacePages {
   // Under the lock of PageWaste.
   Sums now{};
   Sums most{};
+  bool was_told = false;
   bool fits_without_padding = true;  // each would take a page less if it were a little smaller
 };
 
@@ -128,7 +129,9 @@ void PageWaste::tell() noexcept {
     {
       const MutexLock lock(state->mutex);
       for (const auto& [key, pages] : state->places) {
-        if (pages->most.is_much()) places.push_back(*pages);
+        if (pages->was_told || !pages->most.is_much()) continue;
+        places.push_back(*pages);
+        pages->was_told = true;
       }
     }
     for (const PlacePages& pages : places) advise("pages", pages.place, sentence_of(pages));

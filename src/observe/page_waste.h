@@ -20,7 +20,7 @@ class PageWaste {
   static PlacePages* add(const ObjectLife& life) noexcept;
   // It has ended. REQUIRES: it was counted.
   static void remove(const ObjectLife& life) noexcept;
-  // Places where a quarter of the memory was wasted, and not only little.
+  // Places where a quarter of the memory was wasted, and not only little; each once.
   static void tell() noexcept;
 
  private:

@@ -24,6 +24,21 @@ TEST_F(OwnFunctions, NullIsRefused) {
   EXPECT_FAILS(ACL_ERROR_INVALID_PARAM, aclUnderstudyCountObjects(nullptr));
 }
 
+TEST_F(OwnFunctions, WithoutChecksNoPlacesAreKnown) {
+  const auto count = [](const auto*, void* visits) { ++*static_cast<unsigned*>(visits); };
+  unsigned visits = 0;
+  void* block = nullptr;
+  ASSERT_SUCCESS(aclrtMalloc(&block, 64, ACL_MEM_MALLOC_HUGE_FIRST));
+  EXPECT_EQ(aclUnderstudyWantsPlaces(), 0);
+  EXPECT_EQ(aclUnderstudyMark(), 0U);
+  EXPECT_SUCCESS(aclUnderstudyVisitGrowth(0, count, &visits));
+  EXPECT_SUCCESS(aclUnderstudyTakeFindings(count, &visits));
+  EXPECT_EQ(visits, 0U);
+  EXPECT_FAILS(ACL_ERROR_INVALID_PARAM, aclUnderstudyVisitGrowth(0, nullptr, nullptr));
+  EXPECT_FAILS(ACL_ERROR_INVALID_PARAM, aclUnderstudyTakeFindings(nullptr, nullptr));
+  EXPECT_SUCCESS(aclrtFree(block));
+}
+
 TEST_F(OwnFunctions, AllocationsOfAnySizeAreCounted) {
   for (const size_t size : {size_t{64}, 64 * kKiB, 3 * kMiB}) {
     const aclUnderstudyObjects before = objects();

@@ -382,6 +382,11 @@ US_ONE_CALL(aclUnderstudySetPlace, (aclUnderstudySetPlace("program.py:1 main"),
                                     aclUnderstudySetPlace(nullptr), ACL_SUCCESS))
 US_ONE_CALL(aclUnderstudyWantsPlaces,
             aclUnderstudyWantsPlaces() == 0 ? ACL_SUCCESS : ACL_ERROR_INTERNAL_ERROR)
+US_ONE_CALL(aclUnderstudyMark, aclUnderstudyMark() == 0 ? ACL_SUCCESS : ACL_ERROR_INTERNAL_ERROR)
+US_ONE_CALL(aclUnderstudyVisitGrowth, aclUnderstudyVisitGrowth(
+                                          0, [](const aclUnderstudyGrowth*, void*) {}, nullptr))
+US_ONE_CALL(aclUnderstudyTakeFindings,
+            aclUnderstudyTakeFindings([](const aclUnderstudyFinding*, void*) {}, nullptr))
 US_FIRST_CALL(aclUnderstudyRuntimeDirectory, First) {
   probe.call([] {
     return aclUnderstudyRuntimeDirectory() != nullptr ? ACL_SUCCESS
