@@ -25,14 +25,32 @@ std::string text_attribute(PyObject* object, const char* name) {
   return text == nullptr ? "" : text;
 }
 
-// "kv.py:41 fill"
-std::string line_of_frame(PyObject* frame) {
+struct PythonFrame {
+  std::string file;
+  std::string line;  // "kv.py:41 fill"
+};
+
+PythonFrame described(PyObject* frame) {
   const Reference code(PyObject_GetAttrString(frame, "f_code"));
   const Reference number(PyObject_GetAttrString(frame, "f_lineno"));
   if (!code || !number) return {};
   const std::string file = text_attribute(code.get(), "co_filename");
-  return file.substr(file.rfind('/') + 1) + ":" + std::to_string(PyLong_AsLong(number.get())) +
-         " " + text_attribute(code.get(), "co_name");
+  return {file, file.substr(file.rfind('/') + 1) + ":" +
+                    std::to_string(PyLong_AsLong(number.get())) + " " +
+                    text_attribute(code.get(), "co_name")};
+}
+
+bool has(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
+
+// The helpers for tests stand between a program and the functions that it calls.
+bool is_of_helpers(const PythonFrame& frame) {
+  return frame.file.ends_with("/understudy/calls.py") ||
+         frame.file.ends_with("/understudy/growth.py");
+}
+
+// What runs the tests of a program is of no interest.
+bool is_of_test_runner(const PythonFrame& frame) {
+  return has(frame.file, "/_pytest/") || has(frame.file, "/pluggy/");
 }
 
 }  // namespace
@@ -42,8 +60,9 @@ void FunctionScope::name_place() {
   std::string place;
   Reference frame = Reference::to(reinterpret_cast<PyObject*>(PyEval_GetFrame()));
   for (int i = 0; i < kMostFrames && frame && frame.get() != Py_None; ++i) {
-    if (!place.empty()) place += "\n";
-    place += line_of_frame(frame.get());
+    const PythonFrame found = described(frame.get());
+    if (!place.empty() && is_of_test_runner(found)) break;
+    if (!is_of_helpers(found)) place += (place.empty() ? "" : "\n") + found.line;
     frame = Reference(PyObject_GetAttrString(frame.get(), "f_back"));
   }
   PyErr_Clear();  // the call itself is what may fail

@@ -2,11 +2,16 @@
 """Helpers for testing Ascend programs on the software NPU.
 
 Server gives a program, or this process, devices of its own; objects() tells what this process has
-alive on them. The pytest plugin is understudy.pytest_plugin. Nothing here imports acl.
+alive on them. limit_leaks and ratchet fail where a piece of a program leaves objects, or leaves more
+in every cycle. The pytest plugin is understudy.pytest_plugin. Nothing here imports acl.
 """
 from __future__ import annotations
 
+from .growth import LeakError, limit_leaks, ratchet
 from .library import Objects, ServerError, objects, runtime_directory
 from .server import Server
 
-__all__ = ["Objects", "Server", "ServerError", "objects", "runtime_directory"]
+__all__ = [
+    "LeakError", "Objects", "Server", "ServerError", "limit_leaks", "objects", "ratchet",
+    "runtime_directory",
+]

@@ -9,6 +9,7 @@ from typing import List
 
 from .calls import Calls, Place
 from .library import Objects, objects
+from .limit import Limit, size_text
 
 # What one of them is called, and the call that ends it.
 _KINDS = {
@@ -23,29 +24,32 @@ _KINDS = {
     "pools": ("memory pool", "mem_pool_destroy"),
 }
 _PLURALS = {"notify": "notifies"}
-_UNITS = {"GiB": 1 << 30, "MiB": 1 << 20, "KiB": 1 << 10, "bytes": 1}
 _MOST_PLACES = 20
 
 
-def leaks_since(before: Objects, calls: Calls, folder: str) -> str:
-    """The text, or nothing if nothing leaks. Paths are relative to the folder if they are in it."""
-    if all(now <= then for now, then in zip(objects(), before)):
+def leaks_since(before: Objects, calls: Calls, folder: str, limit: Limit = Limit()) -> str:
+    """The text, or nothing if no more leaks than may. Paths in the folder are relative to it."""
+    if limit.allows(before, objects()):
         return ""
     gc.collect()  # owners in reference cycles free late, but do not leak
     after = objects()
-    sentence = leak_sentence(before, after)
-    return "\n".join([sentence, *_places(before, after, calls, folder)]) if sentence else ""
+    if limit.allows(before, after):
+        return ""
+    sentence = f"test leaks: {described(before, after)}"
+    allowed = "" if limit == Limit() else f"; {limit}"
+    return "\n".join([sentence + allowed, *_places(before, after, calls, folder)])
 
 
-def leak_sentence(before: Objects, after: Objects) -> str:
+def described(before: Objects, after: Objects) -> str:
+    """What is alive and was not, and the calls that end it; empty if nothing is."""
     more = {name: now - then for name, now, then in zip(Objects._fields, after, before)}
     found = [name for name in _KINDS if more[name] > 0]
-    parts = [_counted(more[name], name) for name in found]
+    parts = [counted(more[name], name) for name in found]
     if more["device_bytes"] > 0:
-        parts.append(f"{_size(more['device_bytes'])} of device memory")
+        parts.append(f"{size_text(more['device_bytes'])} of device memory")
     calls = ", ".join(_KINDS[name][1] for name in found)
     advice = f" (acl.rt.{calls})" if calls else ""
-    return f"test leaks: {', '.join(parts)}{advice}" if parts else ""
+    return f"{', '.join(parts)}{advice}" if parts else ""
 
 
 def _places(before: Objects, after: Objects, calls: Calls, folder: str) -> List[str]:
@@ -55,7 +59,7 @@ def _places(before: Objects, after: Objects, calls: Calls, folder: str) -> List[
         # If there are more, some were ended unseen, and it is not known which.
         if len(places) <= getattr(after, kind) - getattr(before, kind):
             for place, count in collections.Counter(places).items():
-                lines.append(f"  {_counted(count, kind)} by {_text(place, folder)}")
+                lines.append(f"  {counted(count, kind)} by {_text(place, folder)}")
     left_out = len(lines) - _MOST_PLACES
     return lines[:_MOST_PLACES] + ([f"  and {left_out} more places"] if left_out > 0 else [])
 
@@ -66,11 +70,6 @@ def _text(place: Place, folder: str) -> str:
     return f"{place.function} at {path}:{place.line}"
 
 
-def _counted(count: int, kind: str) -> str:
+def counted(count: int, kind: str) -> str:
     name = _KINDS[kind][0]
     return f"{count} {name if count == 1 else _PLURALS.get(name, name + 's')}"
-
-
-def _size(count: int) -> str:
-    unit = next(unit for unit, size in _UNITS.items() if count % size == 0)
-    return f"{count // _UNITS[unit]} {unit}"

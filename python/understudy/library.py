@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from typing import Callable, NamedTuple, Optional
+from typing import Callable, List, NamedTuple, Optional
 
 LIBRARY = "libascendcl.so"
 
@@ -39,6 +39,48 @@ class _Counts(ctypes.Structure):
     ]
 
 
+class Place(NamedTuple):
+    """A place of the program, and the objects of one kind that it made and that are alive."""
+
+    sentence: str  # "2 streams on device 0, created at kv.py:41 by aclrtCreateStream"
+    place: str
+    objects: int
+    bytes: int
+
+
+class _Growth(ctypes.Structure):
+    """aclUnderstudyGrowth."""
+
+    _fields_ = [
+        ("sentence", ctypes.c_char_p),
+        ("place", ctypes.c_char_p),
+        ("objects", ctypes.c_uint64),
+        ("bytes", ctypes.c_uint64),
+        ("reserved", ctypes.c_uint64 * 4),
+    ]
+
+
+class Finding(NamedTuple):
+    """What a check has found."""
+
+    check: str
+    sentence: str
+    text: str  # with the places of the program, in lines
+    times: int
+
+
+class _Finding(ctypes.Structure):
+    """aclUnderstudyFinding."""
+
+    _fields_ = [
+        ("check", ctypes.c_char_p),
+        ("sentence", ctypes.c_char_p),
+        ("text", ctypes.c_char_p),
+        ("times", ctypes.c_uint64),
+        ("reserved", ctypes.c_uint64 * 4),
+    ]
+
+
 class _Failure(ctypes.Structure):
     """aclUnderstudyFailure."""
 
@@ -61,6 +103,8 @@ class _Failure(ctypes.Structure):
 
 
 _Listener = ctypes.CFUNCTYPE(None, ctypes.POINTER(_Failure), ctypes.c_void_p)
+_FindingVisitor = ctypes.CFUNCTYPE(None, ctypes.POINTER(_Finding), ctypes.c_void_p)
+_GrowthVisitor = ctypes.CFUNCTYPE(None, ctypes.POINTER(_Growth), ctypes.c_void_p)
 _no_listener = _Listener(0)
 # What the library calls; it must live for as long as that.
 _listener = _no_listener
@@ -76,6 +120,51 @@ def objects() -> Objects:
     if ret != 0:
         raise ServerError(f"aclUnderstudyCountObjects failed with {ret}")
     return Objects(*(getattr(counts, name) for name in Objects._fields))
+
+
+def mark() -> int:
+    """A number for this moment, for places_since."""
+    library = _loaded_library()
+    if library is None:
+        return 0
+    function = _function(library, "aclUnderstudyMark")
+    function.restype = ctypes.c_uint64
+    return int(function())
+
+
+def places_since(mark: int) -> Optional[List[Place]]:
+    """Where objects were made since a mark that are alive; None if no check is chosen."""
+    library = _loaded_library()
+    if library is None or _function(library, "aclUnderstudyWantsPlaces")() == 0:
+        return None
+    found: List[Place] = []
+
+    def visit(growth: ctypes._Pointer[_Growth], _: object) -> None:
+        one = growth.contents
+        found.append(Place(_text(one.sentence), _text(one.place), one.objects, one.bytes))
+
+    function = _function(library, "aclUnderstudyVisitGrowth")
+    ret = function(ctypes.c_uint64(mark), _GrowthVisitor(visit), None)
+    if ret != 0:
+        raise ServerError(f"aclUnderstudyVisitGrowth failed with {ret}")
+    return found
+
+
+def take_findings() -> List[Finding]:
+    """What checks have found in this process since the last time."""
+    library = _loaded_library()
+    if library is None or not is_here():
+        return []
+    found: List[Finding] = []
+
+    def visit(finding: ctypes._Pointer[_Finding], _: object) -> None:
+        one = finding.contents
+        found.append(Finding(_text(one.check), _text(one.sentence), _text(one.text), one.times))
+
+    ret = _function(library, "aclUnderstudyTakeFindings")(_FindingVisitor(visit), None)
+    if ret != 0:
+        raise ServerError(f"aclUnderstudyTakeFindings failed with {ret}")
+    return found
 
 
 def runtime_directory() -> Optional[str]:
@@ -123,6 +212,10 @@ def _set_listener(listener: ctypes._FuncPointer) -> bool:
         raise ServerError(f"aclUnderstudySetErrorListener failed with {ret}")
     _listener = listener  # the one before is not in use any more
     return True
+
+
+def _text(text: bytes) -> str:
+    return str(text, errors="replace")
 
 
 def _loaded_library() -> Optional[ctypes.CDLL]:
