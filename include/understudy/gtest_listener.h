@@ -142,9 +142,9 @@ inline std::string size_text(uint64_t bytes) {
   return std::to_string(bytes) + " " + units[unit];
 }
 
-// One sentence; empty if there is no more than before.
-inline std::string leak_sentence(const aclUnderstudyObjects& before,
-                                 const aclUnderstudyObjects& after) {
+// What there is more of than before, and the calls that end it; empty if there is nothing.
+inline std::string described(const aclUnderstudyObjects& before,
+                             const aclUnderstudyObjects& after) {
   std::string found;
   std::string calls;
   const auto append = [](std::string& list, const std::string& item) {
@@ -159,8 +159,7 @@ inline std::string leak_sentence(const aclUnderstudyObjects& before,
   if (after.deviceBytes > before.deviceBytes) {
     append(found, size_text(after.deviceBytes - before.deviceBytes) + " of device memory");
   }
-  if (found.empty()) return found;
-  return "test leaks: " + found + (calls.empty() ? "" : " (" + calls + ")");
+  return found + (calls.empty() ? "" : " (" + calls + ")");
 }
 
 // Owned by GoogleTest. Its events come on the thread that runs the tests.
@@ -186,8 +185,9 @@ class Listener : public ::testing::EmptyTestEventListener {
  private:
   void check_leaks(const ::testing::TestInfo& test) const {
     if (options_.leaks == Leaks::kOff) return;
-    const std::string leaks = leak_sentence(before_, count_objects());
-    if (leaks.empty()) return;
+    const std::string left = described(before_, count_objects());
+    if (left.empty()) return;
+    const std::string leaks = "test leaks: " + left;
     if (options_.leaks == Leaks::kFail) {
       ADD_FAILURE_AT(test.file(), test.line()) << leaks;
     } else {

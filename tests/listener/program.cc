@@ -7,9 +7,11 @@
 
 #include <cstring>
 #include <thread>
+#include <vector>
 
 #include "acl/acl.h"
 #include "understudy/gtest_listener.h"
+#include "understudy/leak_limits.h"
 
 namespace {
 
@@ -60,6 +62,60 @@ TEST_F(OnDevice, FailsAndLeaks) {
 }
 
 TEST_F(OnDevice, FailsWithoutErrors) { FAIL(); }
+
+void* allocate(std::size_t size) {
+  void* memory = nullptr;
+  EXPECT_EQ(aclrtMalloc(&memory, size, ACL_MEM_MALLOC_HUGE_FIRST), ACL_SUCCESS);
+  return memory;
+}
+
+TEST_F(OnDevice, LimitAllowsWhatEnds) {
+  const understudy::testing::LimitLeaks limit;
+  EXPECT_EQ(aclrtFree(allocate(kSize)), ACL_SUCCESS);
+}
+
+TEST_F(OnDevice, LimitIsPassed) {
+  void* memory = nullptr;
+  {
+    const understudy::testing::LimitLeaks limit;
+    memory = allocate(kSize);
+  }
+  EXPECT_EQ(aclrtFree(memory), ACL_SUCCESS);
+}
+
+TEST_F(OnDevice, LimitAllowsBytes) {
+  void* memory = nullptr;
+  {
+    const understudy::testing::LimitLeaks limit(2 << 20);
+    memory = allocate(kSize);
+  }
+  EXPECT_EQ(aclrtFree(memory), ACL_SUCCESS);
+}
+
+TEST_F(OnDevice, LimitOfObjectsIsPassed) {
+  void* memory[] = {nullptr, nullptr};
+  {
+    const understudy::testing::LimitLeaks limit(4 << 20, 1);
+    for (void*& each : memory) each = allocate(kSize);
+  }
+  for (void* const each : memory) EXPECT_EQ(aclrtFree(each), ACL_SUCCESS);
+}
+
+TEST_F(OnDevice, RatchetHolds) {
+  void* first = nullptr;
+  EXPECT_TRUE(understudy::testing::ratchet([&] {
+    if (first == nullptr) first = allocate(kSize);  // what the first cycle keeps is no growth
+    EXPECT_EQ(aclrtFree(allocate(kSize)), ACL_SUCCESS);
+  }));
+  EXPECT_EQ(aclrtFree(first), ACL_SUCCESS);
+}
+
+TEST_F(OnDevice, RatchetFindsGrowth) {
+  std::vector<void*> kept;
+  (void)understudy::testing::ratchet([&] { kept.push_back(allocate(kSize)); }, 6, 2);
+  EXPECT_EQ(kept.size(), 6U);
+  for (void* const each : kept) EXPECT_EQ(aclrtFree(each), ACL_SUCCESS);
+}
 
 TEST(Server, IsThatOfTheProgram) { std::printf("server %s\n", getenv("UNDERSTUDY_RUNTIME_DIR")); }
 

@@ -118,3 +118,41 @@ def test_without_the_software_npu_it_does_nothing():
     assert run.lines["LeaksMemoryAndStreams"] == ["OK"]
     assert run.outcome("Fails") == "FAILED"
     assert "software NPU" not in run.output
+
+
+def test_a_scope_has_a_limit(usual):
+    assert usual.lines["LimitAllowsWhatEnds"] == ["OK"]
+    assert usual.lines["LimitAllowsBytes"] == ["OK"]
+    assert usual.outcome("LimitIsPassed") == "FAILED"
+    assert (
+        "leaks: 1 allocation, 2 MiB of device memory (aclrtFree); nothing may stay"
+        in usual.lines["LimitIsPassed"]
+    )
+    assert (
+        "leaks: 2 allocations, 4 MiB of device memory (aclrtFree); 4 MiB of device memory and"
+        " 1 object may stay" in usual.lines["LimitOfObjectsIsPassed"]
+    )
+
+
+def test_cycles_must_not_grow(usual):
+    assert usual.lines["RatchetHolds"] == ["OK"]
+    assert (
+        "grows in each of 4 cycles: by 1 allocation, 2 MiB of device memory a cycle"
+        in usual.lines["RatchetFindsGrowth"]
+    )
+
+
+def test_places_are_named_with_a_check(usual):
+    assert any(line.startswith("(choose a check") for line in usual.lines["RatchetFindsGrowth"])
+    run = Run("--gtest_filter=*Limit*:*Ratchet*", UNDERSTUDY_CHECK="leaks")
+    place = re.compile(r"(\d) allocations? of .* on device 0, allocated at program\.cc:\d+ by aclrtMalloc")
+    for test, objects in (("LimitIsPassed", 1), ("LimitOfObjectsIsPassed", 2),
+                          ("RatchetFindsGrowth", 4)):
+        found = [match for match in map(place.match, run.lines[test]) if match]
+        assert [int(match[1]) for match in found] == [objects], run.output
+    assert "choose a check" not in run.output
+
+
+def test_limits_do_nothing_without_the_software_npu():
+    run = Run("--gtest_filter=*Limit*:*Ratchet*", library=BUILD / "tests" / "other_library")
+    assert run.code == 0, run.output
