@@ -2,14 +2,16 @@
 """pytest plugin: the fixture and the marker npu give a test a software NPU of its own.
 
 A process has one server for its life, so such a test runs in a fork child of pytest. A test that
-leaves objects on the devices fails, a test that fails shows what the software NPU said of failed
-calls, and one that uses acl without npu is told so.
+leaves objects on the devices fails, and so does one in which a check finds something (--npu-check).
+A test that fails shows what the software NPU said of failed calls, and one that uses acl without npu
+is told so.
 """
 from __future__ import annotations
 
 import contextlib
+import os
 from types import ModuleType
-from typing import Any, Callable, Dict, Optional, TypeVar
+from typing import Any, Callable, Dict, List, Optional, TypeVar
 
 import pytest
 from _pytest.runner import runtestprotocol
@@ -22,7 +24,8 @@ from .forked import (
 )
 from .imports import AclImports
 from .leaks import leaks_since
-from .library import Objects, ServerError, objects
+from .library import Finding, Objects, ServerError, objects, take_findings
+from .limit import Limit
 from .server import Server
 
 _Hook = TypeVar("_Hook", bound=Callable[..., object])
@@ -71,8 +74,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addini("npu_product", "product of the npu fixture's server", default="a2")
     parser.addini("npu_devices", "number of devices of the npu fixture's server", default="2")
     parser.addini("npu_memory", "memory of each of these devices", default="4G")
+    parser.addini("npu_check", "checks of tests that use npu: on, off, or a list", default="off")
+    parser.addini("npu_check_suppressions", "file of findings that are known", default="")
     parser.addini("npu_missing", "tests that use acl without npu: warn, error, off", default="warn")
-    parser.getgroup("understudy").addoption(
+    group = parser.getgroup("understudy")
+    group.addoption(
+        "--npu-check",
+        nargs="?",
+        const="on",
+        metavar="LIST",
+        help="let tests that use npu fail where checks find mistakes: all, or --npu-check=LIST",
+    )
+    group.addoption(
         "--npu-in-process",
         action="store_true",
         help="run tests that use npu without a process of their own, all on the first one's server",
@@ -86,9 +99,19 @@ def pytest_configure(config: pytest.Config) -> None:
         ' NPU of its own, with these settings of understudy.Server; leaks="allow" lets it leave'
         " objects behind",
     )
+    config.addinivalue_line(
+        "markers",
+        "limit_leaks(bytes, objects): what a test that uses npu may leave behind: so much device"
+        ' memory ("1MB"), so many objects',
+    )
     missing = config.getini("npu_missing")
     if missing not in ("warn", "error", "off"):
         raise pytest.UsageError(f'npu_missing is "warn", "error" or "off", not {missing!r}')
+    checks = config.getoption("npu_check")
+    if checks and os.path.exists(checks):
+        raise pytest.UsageError(
+            f"--npu-check takes {checks} for a list of checks; write --npu-check=on {checks}"
+        )
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -130,6 +153,7 @@ def _run(item: pytest.Item, nextitem: Optional[pytest.Item]) -> Reports:
     in_process = item.config.getoption("npu_in_process")
     with contextlib.nullcontext() if in_process else interrupted_by_sigterm():
         try:
+            _limit(item)  # a wrong marker is told before the test
             server = _session_server(item) if in_process else _make_server(item)
         except (ServerError, TypeError, ValueError, OSError) as error:
             failed = make_report(item, "setup", f"no server for this test: {error}")
@@ -164,9 +188,20 @@ def _marked(item: pytest.Item) -> Dict[str, Any]:
 
 def _make_server(item: pytest.Item) -> Server:
     settings = {key: item.config.getini(f"npu_{key}") for key in _BY_INI}
+    settings.update(_check_settings(item.config))
     settings.update(_marked(item))
     settings.pop("leaks", None)
     return Server(**settings)
+
+
+def _check_settings(config: pytest.Config) -> Dict[str, Any]:
+    chosen = config.getoption("npu_check") or config.getini("npu_check")
+    if chosen == "off":
+        return {}
+    known = config.getini("npu_check_suppressions")
+    if not known:
+        return {"check": chosen}
+    return {"check": chosen, "check_suppressions": os.path.join(str(config.rootpath), known)}
 
 
 def _session_server(item: pytest.Item) -> Server:
@@ -181,19 +216,64 @@ def _session_server(item: pytest.Item) -> Server:
     return server
 
 
-# ---- Leaks
+# ---- Leaks and findings
+
+
+def _limit(item: pytest.Item) -> Limit:
+    marker = item.get_closest_marker("limit_leaks")
+    return Limit.of(*marker.args, **marker.kwargs) if marker else Limit()
 
 
 def _run_counted(item: pytest.Item, server: Server, nextitem: Optional[pytest.Item]) -> Reports:
     item.stash[_SERVER] = server
     reports = runtestprotocol(item, log=False, nextitem=nextitem)
+    found = take_findings()
+    reports = _judged(item, reports, _findings_text(item, found))
+    _leave_out(reports, found)
+    return reports
+
+
+def _judged(item: pytest.Item, reports: Reports, findings: str) -> Reports:
+    if not all(map(_is_clean, reports)):
+        if findings:
+            failed = next(one for one in reports if not _is_clean(one))
+            failed.sections.append(("software NPU: findings of checks", findings))
+        return reports
+    failure = "\n".join(filter(None, (findings, _leaks_text(item))))
+    if not failure:
+        return reports
+    return [_failed_report(item, one, failure) if one.when == "call" else one for one in reports]
+
+
+def _leaks_text(item: pytest.Item) -> str:
     before = item.stash.get(_COUNTED_BEFORE, None)
-    if before is None or _marked(item).get("leaks") == "allow" or not all(map(_is_clean, reports)):
-        return reports
-    leaks = leaks_since(before, _CALLS, str(item.config.invocation_params.dir))
-    if not leaks:
-        return reports
-    return [_leak_report(item, one, leaks) if one.when == "call" else one for one in reports]
+    if before is None or _marked(item).get("leaks") == "allow":
+        return ""
+    return leaks_since(before, _CALLS, str(item.config.invocation_params.dir), _limit(item))
+
+
+def _leave_out(reports: Reports, findings: List[Finding]) -> None:
+    """They were printed as they came; the failure has them, too."""
+    for report in reports:
+        for at, (name, printed) in enumerate(report.sections):
+            if name.startswith("Captured stderr"):
+                for one in findings:
+                    printed = printed.replace(one.text, "")
+                report.sections[at] = name, printed
+        report.sections = [section for section in report.sections if section[1]]
+
+
+def _findings_text(item: pytest.Item, findings: List[Finding]) -> str:
+    """The sentences and the places of the program, or nothing."""
+    may_leak = _marked(item).get("leaks") == "allow"
+    texts = []
+    for one in findings:
+        if may_leak and one.check == "leaks":
+            continue
+        first, _, places = one.text.rstrip().partition("\n")
+        times = f" ({one.times} times)" if one.times > 1 else ""
+        texts.append("\n".join(filter(None, (first + times, places))))
+    return "\n".join(texts)
 
 
 def _is_clean(report: pytest.TestReport) -> bool:
@@ -201,13 +281,13 @@ def _is_clean(report: pytest.TestReport) -> bool:
     return report.passed or report.longreprtext.startswith("[XPASS(strict)]")
 
 
-def _leak_report(item: pytest.Item, passed: pytest.TestReport, leaks: str) -> pytest.TestReport:
+def _failed_report(item: pytest.Item, passed: pytest.TestReport, text: str) -> pytest.TestReport:
     # By the hook, so that xfail applies.
     report: pytest.TestReport = item.ihook.pytest_runtest_makereport(
-        item=item, call=make_call("call", leaks)
+        item=item, call=make_call("call", text)
     )
     report.duration = passed.duration
-    report.longrepr = failure_text(item, leaks)
+    report.longrepr = failure_text(item, text)
     return report
 
 
