@@ -55,7 +55,7 @@ aclError aclrtGetCurrentContext(aclrtContext* context) {
   return guarded(__func__, [&]() -> Result<void> {
     US_TRY(require_pointer(context, "context"));
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
-    const Result<ContextReference> current = runtime->current_context();
+    const Result<ContextReference> current = runtime->look_for_context();
     if (!current.ok()) {
       *context = nullptr;  // some programs look at the pointer and not at the code
       return current.error();

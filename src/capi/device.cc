@@ -60,7 +60,7 @@ aclError aclrtGetDevice(int32_t* deviceId) {
   return guarded(__func__, [&]() -> Result<void> {
     US_TRY(require_pointer(deviceId, "deviceId"));
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
-    US_TRY_ASSIGN(const ContextReference context, runtime->current_context());
+    US_TRY_ASSIGN(const ContextReference context, runtime->look_for_context());
     *deviceId = static_cast<int32_t>(context.device());
     return {};
   });

@@ -166,6 +166,21 @@ Error Runtime::missing_feature(Feature feature, const char* what) const {
 }
 
 Result<ContextReference> Runtime::current_context() {
+  if (const ContextReference& context = thread_state().context; context.valid()) [[likely]]
+    return context;
+  return find_missing_context();
+}
+
+Result<ContextReference> Runtime::find_missing_context() {
+  Result<ContextReference> found = look_for_context();
+  if (!found.ok() && is_advised()) {
+    DeviceChoices::tell_missing_context(
+        found.error(), [this](uint64_t context) { return devices_.find_context(context).ok(); });
+  }
+  return found;
+}
+
+Result<ContextReference> Runtime::look_for_context() {
   ThreadState& thread = thread_state();
   if (thread.context.valid()) [[likely]]
     return thread.context;
@@ -177,13 +192,8 @@ Result<ContextReference> Runtime::current_context() {
       return *context;
     }
   }
-  const Error error = Error::format(
-      ErrorCode::kNoContext, "the calling thread has no context; set a device or a context first");
-  if (is_advised()) {
-    DeviceChoices::tell_missing_context(
-        error, [this](uint64_t context) { return devices_.find_context(context).ok(); });
-  }
-  return error;
+  return Error::format(ErrorCode::kNoContext,
+                       "the calling thread has no context; set a device or a context first");
 }
 
 void make_current(const ContextReference& context) {

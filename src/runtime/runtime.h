@@ -107,6 +107,8 @@ class Runtime {
   }
   // The calling thread's context. Adopts the default device of aclInit where there is none.
   Result<ContextReference> current_context();
+  // The same for a program that asks whether there is one: to have none is no failure to advise on.
+  Result<ContextReference> look_for_context();
   // The device of that context, for callers that need nothing else of it.
   Result<unsigned> current_device() {
     if (const ContextReference& context = thread_state().context; context.valid()) [[likely]]
@@ -134,6 +136,7 @@ class Runtime {
   Runtime(Settings settings, std::unique_ptr<Server> server);
   [[gnu::cold]] static Result<Runtime*> make_instance();
   static Result<Runtime*> make_instance_alone();
+  [[gnu::cold]] Result<ContextReference> find_missing_context();
   // For a feature that is not there plainly.
   [[gnu::cold]] Result<void> require_slowly(Feature feature, const char* what) const;
   Error missing_feature(Feature feature, const char* what) const;

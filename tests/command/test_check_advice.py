@@ -229,6 +229,14 @@ def test_two_pieces_of_advice_about_one_line(check):  # noqa: F811
     assert run.stderr.splitlines()[-1] == "understudy: check: 2 findings (advice 2)"
 
 
+def test_a_thread_may_ask_whether_it_has_a_device(check):  # noqa: F811
+    begin = THREAD.replace("void* memory = NULL;",
+                           "int32_t device;\n  if (aclrtGetDevice(&device) != 0) return unused;"
+                           "\n  void* memory = NULL;")
+    run = check("run_thread(0);", "--check=advice", begin=begin)
+    assert (run.returncode, run.stderr) == (0, "")
+
+
 def test_advice_can_be_suppressed(check, tmp_path):  # noqa: F811
     known = tmp_path / "known"
     known.write_text("advice:*not page-locked*\n", encoding="utf-8")
