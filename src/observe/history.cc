@@ -57,7 +57,13 @@ class History::Shard {
   // May throw std::bad_alloc, and knows nothing of the object then.
   void begin(const ObjectLife& life) US_EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);
-    lives_.insert_or_assign(Key{life.kind, life.number}, life);
+    const auto [found, is_new] = lives_.try_emplace(Key{life.kind, life.number}, life);
+    if (is_new) return;
+    // Its end may come behind this beginning, and is not noted then.
+    if (!found->second.has_ended && found->second.place_pages != nullptr) {
+      PageWaste::remove(found->second);
+    }
+    found->second = life;
   }
   void add_handle(const Key& key) US_EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);
