@@ -55,6 +55,16 @@ inline std::string place_lines(uint64_t mark, uint64_t least_objects) {
   return places.lines;
 }
 
+// At the line of the test, which the place in this header would not tell.
+inline void fail_test(const std::string& text) {
+  const ::testing::TestInfo* const test = ::testing::UnitTest::GetInstance()->current_test_info();
+  if (test != nullptr) {
+    ADD_FAILURE_AT(test->file(), test->line()) << text;
+  } else {
+    ADD_FAILURE() << text;
+  }
+}
+
 inline uint64_t more_than(uint64_t before, uint64_t after) {
   return after > before ? after - before : 0;
 }
@@ -110,8 +120,8 @@ class LimitLeaks {
         internal::more_objects(before_, after) <= objects_) {
       return;
     }
-    ADD_FAILURE() << "leaks: " << internal::described(before_, after) << "; " << limit_text()
-                  << internal::place_lines(mark_, 0);
+    internal::fail_test("leaks: " + internal::described(before_, after) + "; " + limit_text() +
+                        internal::place_lines(mark_, 0));
   }
 
  private:
@@ -153,8 +163,8 @@ bool ratchet(Cycle cycle, unsigned cycles = 10, unsigned warmup = 2) {
   }
   if (grown.empty()) return true;
   const std::size_t compared = counts.size() - 1;
-  ADD_FAILURE() << "grows in each of " << compared << " cycles: by " << grown << " a cycle"
-                << internal::place_lines(mark, compared);
+  internal::fail_test("grows in each of " + std::to_string(compared) + " cycles: by " + grown +
+                      " a cycle" + internal::place_lines(mark, compared));
   return false;
 }
 

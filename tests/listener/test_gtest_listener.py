@@ -124,6 +124,7 @@ def test_a_scope_has_a_limit(usual):
     assert usual.lines["LimitAllowsWhatEnds"] == ["OK"]
     assert usual.lines["LimitAllowsBytes"] == ["OK"]
     assert usual.outcome("LimitIsPassed") == "FAILED"
+    assert re.search(r"program\.cc:\d+: Failure$", usual.lines["LimitIsPassed"][1])
     assert (
         "leaks: 1 allocation, 2 MiB of device memory (aclrtFree); nothing may stay"
         in usual.lines["LimitIsPassed"]
