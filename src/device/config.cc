@@ -168,6 +168,7 @@ Result<Settings> complete(const ConfigDraft& draft) {
   settings.devices = static_cast<unsigned>(settings.visible_devices.size());
   complete_log(draft, settings.log);
   US_TRY_ASSIGN(settings.failures, parse_failure_rules(draft.fail));
+  US_TRY_ASSIGN(settings.schedule, parse_schedule(draft.schedule));
   return settings;
 }
 

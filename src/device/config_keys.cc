@@ -183,6 +183,11 @@ std::vector<ConfigKey> make_keys() {
                     draft.fail = text;
                     return true;  // what is wrong with it is told when it is taken apart
                   }});
+  keys.push_back({"schedule", "seed=N[,slow=STREAM:FACTORx...]",
+                  [](ConfigDraft& draft, const std::string& text) {
+                    draft.schedule = text;
+                    return true;  // as above
+                  }});
   keys.push_back({"check", CheckSet::allowed(), [](ConfigDraft& draft, const std::string& text) {
                     const std::optional<CheckSet> checks = CheckSet::parse(text);
                     draft.settings.check.checks = checks.value_or(CheckSet());

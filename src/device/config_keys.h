@@ -31,6 +31,7 @@ struct ConfigDraft {
   std::vector<std::pair<Feature, bool>> features;  // added or taken away, in order
   std::optional<platform::LogLevel> log;
   std::string fail;
+  std::string schedule;
 };
 
 struct ConfigKey {

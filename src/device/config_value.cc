@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/config_value.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "base/sizes.h"
@@ -53,6 +54,16 @@ std::optional<Share> parse_share(std::string_view text) {
     return std::nullopt;
   }
   return Share{*numerator, *denominator};
+}
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(separator, begin), text.size());
+    parts.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
 }
 
 }  // namespace understudy

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 namespace understudy {
 
@@ -22,5 +23,8 @@ struct Share {
   }
 };
 std::optional<Share> parse_share(std::string_view text);
+
+// The parts of a list; one, if there is no separator.
+std::vector<std::string_view> split(std::string_view text, char separator);
 
 }  // namespace understudy

@@ -20,16 +20,6 @@ constexpr std::string_view kAll = "all";
 // What is shown of names, which come from files and environments.
 constexpr size_t kShown = 64;
 
-std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  for (size_t begin = 0; begin <= text.size();) {
-    const size_t end = std::min(text.find(separator, begin), text.size());
-    parts.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
-}
-
 Error wrong_rule(const FailureRule& rule, const std::string& what) {
   return Error::format(ErrorCode::kInvalidArgument, "configuration key fail: %.64s: %s",
                        rule.text.c_str(), what.c_str());

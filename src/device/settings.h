@@ -14,6 +14,7 @@
 #include "device/failure_rule.h"
 #include "device/idle_usage.h"
 #include "device/product_profile.h"
+#include "device/schedule_choice.h"
 #include "observe/check.h"
 #include "platform/log.h"
 
@@ -63,9 +64,10 @@ struct Settings {
   std::optional<uint64_t> host_peer_memory;
   std::optional<uint64_t> backup_memory;  // what a backup may keep on the host; none: anything
   platform::LogChoice log;
-  std::vector<FailureRule> failures;  // calls that fail on purpose
-  std::string call_sites;             // the file that lists the program's calls; empty: none
-  CheckChoice check;                  // what is looked for in the program
+  std::vector<FailureRule> failures;       // calls that fail on purpose
+  std::optional<ScheduleChoice> schedule;  // in which order tasks run; nothing: as threads are free
+  std::string call_sites;                  // the file that lists the program's calls; empty: none
+  CheckChoice check;                       // what is looked for in the program
   // Physical numbers of the devices this process sees, in its own order.
   std::vector<int32_t> visible_devices;
 
