@@ -19,6 +19,7 @@
 #define US_CAPABILITY(name) US_THREAD_ANNOTATION(capability(name))
 #define US_SCOPED_CAPABILITY US_THREAD_ANNOTATION(scoped_lockable)
 #define US_GUARDED_BY(mutex) US_THREAD_ANNOTATION(guarded_by(mutex))
+#define US_PT_GUARDED_BY(mutex) US_THREAD_ANNOTATION(pt_guarded_by(mutex))
 #define US_REQUIRES(...) US_THREAD_ANNOTATION(requires_capability(__VA_ARGS__))
 #define US_EXCLUDES(...) US_THREAD_ANNOTATION(locks_excluded(__VA_ARGS__))
 #define US_ACQUIRE(...) US_THREAD_ANNOTATION(acquire_capability(__VA_ARGS__))

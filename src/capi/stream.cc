@@ -110,8 +110,8 @@ aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus* status) {
   return guarded(__func__, [&]() -> Result<void> {
     US_TRY(require_pointer(status, "status"));
     US_TRY_ASSIGN(const StreamCall call, stream_call(stream));
-    *status = Streams::is_complete(call.stream) ? ACL_STREAM_STATUS_COMPLETE
-                                                : ACL_STREAM_STATUS_NOT_READY;
+    *status = call.runtime->streams().is_complete(call.stream) ? ACL_STREAM_STATUS_COMPLETE
+                                                               : ACL_STREAM_STATUS_NOT_READY;
     return {};
   });
 }

@@ -303,11 +303,13 @@ Result<std::optional<bool>> Events::status(const EventReference& reference) {
 }
 
 Result<bool> Events::is_complete(const EventReference& reference) {
+  streams_.let_run_for_query();
   US_TRY_ASSIGN(const std::optional<bool> reached, status(reference));
   return reached.value_or(reference.family() != EventFamily::kClassic);
 }
 
 Result<bool> Events::waits_are_over(const EventReference& reference) {
+  streams_.let_run_for_query();
   Event& event = *reference.event;
   MutexLock lock(event.mutex);
   if (!is_same(event, reference)) return was_destroyed(reference);
@@ -319,6 +321,9 @@ Result<void> Events::synchronize(const EventReference& reference, Deadline deadl
   bool is_reached = true;
   if (latest.shared != nullptr) {
     ScopeExit leave([&] { latest.shared->drop_user(); });
+    // Another process may wait for tasks of this one.
+    Demand anything;
+    const WaitGraph::Demanding demanding(streams_.wait_graph(), anything);
     is_reached = latest.shared->wait(latest.shared_record, deadline);
     if (latest.shared->state(latest.shared_record) == RecordState::kLost) return record_lost();
     if (is_reached && is_order_checked()) [[unlikely]]

@@ -194,7 +194,7 @@ Result<Report> Reports::take(uint64_t thread, Deadline deadline) {
     if (has_passed(deadline)) {
       return Error::format(ErrorCode::kReportTimeout, "no callback arrived in time");
     }
-    platform::sleep_on(queue->word, word, deadline);
+    wait_graph_.wait_for_change(queue->word, word, deadline);
   }
 }
 

@@ -23,11 +23,12 @@ unsigned worker_limit() {
 
 }  // namespace
 
-RunQueue::RunQueue(WorkerMain main)
+RunQueue::RunQueue(WorkerMain main, const std::optional<ScheduleChoice>& schedule)
     : main_(main),
       patience_(platform::usable_processors() > 1 ? Clock::duration(kPatience)
                                                   : Clock::duration::zero()),
-      counts_(worker_limit()) {}
+      counts_(worker_limit()),
+      schedule_(schedule ? std::make_unique<Schedule>(*schedule) : nullptr) {}
 
 RunQueue::~RunQueue() { end(); }
 
@@ -51,13 +52,15 @@ void RunQueue::end() {
 void RunQueue::push_locked(Stream& stream, Successor successor) {
   stream.mark_busy();
   ReadyLink& link = link_locked(stream);
-  link.list = stream.priority.load(std::memory_order_relaxed);
+  link.list = is_scheduled() ? 0 : stream.priority.load(std::memory_order_relaxed);
   link.needs_worker = successor == Successor::kWorker;
   List& list = lists_[link.list];
   link.previous = list.last;
   link.next = nullptr;
   (list.last != nullptr ? link_locked(*list.last).next : list.first) = &stream;
   list.last = &stream;
+  if (is_scheduled()) [[unlikely]]
+    return schedule_->note_ready(Clock::now());
   ready_.fetch_add(1, std::memory_order_relaxed);
 }
 
@@ -66,11 +69,15 @@ void RunQueue::unlink_locked(Stream& stream) {
   List& list = lists_[link.list];
   (link.previous != nullptr ? link_locked(*link.previous).next : list.first) = link.next;
   (link.next != nullptr ? link_locked(*link.next).previous : list.last) = link.previous;
-  ready_.fetch_sub(1, std::memory_order_relaxed);
   stream.run_state.store(RunState::kRunning);
+  if (is_scheduled()) [[unlikely]]
+    return schedule_->note_taken();
+  ready_.fetch_sub(1, std::memory_order_relaxed);
 }
 
 Stream* RunQueue::pop_locked() {
+  if (is_scheduled()) [[unlikely]]
+    return pop_for_turn_locked();
   for (const List& list : lists_) {
     if (list.first == nullptr) continue;
     Stream& stream = *list.first;
@@ -87,7 +94,7 @@ void RunQueue::offer_idle(Stream& stream) {
     auto idle = RunState::kIdle;
     if (!stream.run_state.compare_exchange_strong(idle, RunState::kReady)) return;
     push_locked(stream, Successor::kAnyone);
-    call = call_locked();
+    call = call_for_stream_locked();
   }
   answer(call);
 }
@@ -98,7 +105,7 @@ void RunQueue::hand_over(Stream& stream, Successor successor) {
     MutexLock lock(mutex_);
     stream.run_state.store(RunState::kReady);
     push_locked(stream, successor);
-    call = call_locked();
+    call = call_for_stream_locked();
   }
   answer(call);
 }
@@ -175,7 +182,13 @@ WorkerCounts::Call RunQueue::call_locked() {
   return call;
 }
 
-bool RunQueue::needs_another_locked() const { return has_work() || alarm() < watched_until_; }
+Deadline RunQueue::next_look_locked() const {
+  return is_scheduled() ? std::min(alarm(), schedule_->next_look()) : alarm();
+}
+
+bool RunQueue::needs_another_locked() const {
+  return has_work() || next_look_locked() < watched_until_;
+}
 
 void RunQueue::answer(WorkerCounts::Call call) noexcept {
   if (call == WorkerCounts::Call::kNone) return;
@@ -197,15 +210,16 @@ Result<void> RunQueue::start_worker() {
   return started;
 }
 
-Result<void> RunQueue::start_first_worker() {
+Result<void> RunQueue::start_first_worker(const Stream& stream) {
   {
     MutexLock lock(mutex_);
+    if (is_scheduled()) schedule_->note_task(stream);
     if (counts_.has_worker()) return {};
     counts_.add_worker();
   }
   Result<void> started = start_worker();
   if (started.ok()) {
-    has_started_.store(true, std::memory_order_release);
+    has_started_.store(!is_scheduled(), std::memory_order_release);
   } else {
     MutexLock lock(mutex_);
     counts_.remove_worker();
@@ -228,6 +242,10 @@ void RunQueue::begin_user_code() noexcept {
   {
     MutexLock lock(mutex_);
     counts_.enter_user_code();
+    if (is_scheduled()) {
+      schedule_->begin_user_code();
+      note_turn_locked();
+    }
     if (needs_another_locked()) call = call_locked();
   }
   answer(call);
@@ -236,6 +254,7 @@ void RunQueue::begin_user_code() noexcept {
 void RunQueue::end_user_code() noexcept {
   MutexLock lock(mutex_);
   counts_.leave_user_code();
+  if (is_scheduled()) schedule_->end_user_code();
 }
 
 void RunQueue::leave(Stream& stream) {
@@ -244,6 +263,7 @@ void RunQueue::leave(Stream& stream) {
     counts_.remove_worker();
   }
   hand_over(stream, Successor::kAnyone);
+  if (is_scheduled()) end_turn();
   gone_.fetch_add(1, std::memory_order_release);
 }
 
@@ -345,7 +365,8 @@ void RunQueue::sleep() {
     if (has_work() || ending_) return;
     counts_.fall_asleep();
     // One sleeper that watches the clock is enough.
-    if (alarm() < watched_until_) deadline = watched_until_ = alarm();
+    const Deadline look = next_look_locked();
+    if (look < watched_until_) deadline = watched_until_ = look;
     word = sleep_word_.load(std::memory_order_relaxed);
   }
   platform::sleep_on(sleep_word_, word, deadline);

@@ -7,17 +7,23 @@
 // It also decides who owns a stream: idle to ready and ready to running happen under its lock;
 // running to idle is the owner's (see release). It calls nothing above it: workers fetch their work
 // with next(), and what they run is a function given at construction.
+//
+// Where there is a schedule, that decides when a worker gets which stream, for one task at a time,
+// and threads that wait run nothing themselves: see the part on turns.
 // Any thread may call anything.
 #pragma once
 
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <memory>
+#include <optional>
 
 #include "base/deadline.h"
 #include "base/mutex.h"
 #include "base/result.h"
 #include "memory/helper_pool.h"
+#include "stream/schedule.h"
 #include "stream/stream.h"
 #include "stream/worker_counts.h"
 
@@ -44,16 +50,16 @@ struct Work {
 
 class RunQueue {
  public:
-  explicit RunQueue(WorkerMain main);
+  explicit RunQueue(WorkerMain main, const std::optional<ScheduleChoice>& schedule = std::nullopt);
   ~RunQueue();
   // Ends the workers, before what they use ends. REQUIRES: no stream has work.
   void end();
 
-  // Makes sure that there is a worker.
-  Result<void> start() {
+  // Before a task of the stream is added: makes sure that there is a worker.
+  Result<void> start(const Stream& stream) {
     if (has_started_.load(std::memory_order_acquire)) [[likely]]
       return {};
-    return start_first_worker();
+    return start_first_worker(stream);
   }
 
   // ---- Streams change hands.
@@ -97,6 +103,19 @@ class RunQueue {
   // object by that worker.
   void leave(Stream& stream);
 
+  // ---- Turns, where a schedule decides what runs. The rest REQUIRES that there is one.
+  bool is_scheduled() const { return schedule_ != nullptr; }
+  // The calling worker has run a task, and let its stream go.
+  void end_turn();
+  // From now on tasks run until the demand is met, or it is withdrawn.
+  void add(Demand& demand);
+  void withdraw(Demand& demand);
+  // A demand of the caller was met: waits until the worker that did it has let the stream go.
+  void settle();
+  // The program asks how far something is: lets a task run, or not, as the seed decides.
+  void run_for_query();
+  void tell_schedule();
+
   // ---- The alarm: the earliest moment at which a parked stream is to be woken, or an earlier one.
   // Set by the wait graph, under its lock.
   Deadline alarm() const {
@@ -110,7 +129,7 @@ class RunQueue {
   Clock::duration patience() const { return patience_; }
 
  private:
-  Result<void> start_first_worker();
+  Result<void> start_first_worker(const Stream& stream);
   Result<void> start_worker();
   void offer_idle(Stream& stream);
   // Spins until something is ready.
@@ -123,11 +142,24 @@ class RunQueue {
   void push_locked(Stream& stream, Successor successor) US_REQUIRES(mutex_);
   void unlink_locked(Stream& stream) US_REQUIRES(mutex_);
   Stream* pop_locked() US_REQUIRES(mutex_);
+  Stream* pop_for_turn_locked() US_REQUIRES(mutex_);
   WorkItem* pop_item_locked() US_REQUIRES(mutex_);
   // Whom to call for work that was added; to be answered after the lock.
   WorkerCounts::Call call_locked() US_REQUIRES(mutex_);
+  // The same for a stream that is ready now: where there is a schedule, if its turn may begin.
+  WorkerCounts::Call call_for_stream_locked() US_REQUIRES(mutex_) {
+    return schedule_ == nullptr ? call_locked() : call_for_turn_locked();
+  }
+  // Whom to call for a turn, after something has changed that the schedule looks at.
+  WorkerCounts::Call call_for_turn_locked() US_REQUIRES(mutex_);
+  // Whether the schedule lets a worker take a stream; counts as work then.
+  void set_turn_open_locked(bool is_open) US_REQUIRES(mutex_);
+  // Threads that wait for the end of a turn look again.
+  void note_turn_locked() US_REQUIRES(mutex_);
   // Whether there is work, or an alarm that no sleeper watches, beside what the caller does.
   bool needs_another_locked() const US_REQUIRES(mutex_);
+  // When a worker has to look by itself.
+  Deadline next_look_locked() const US_REQUIRES(mutex_);
   void answer(WorkerCounts::Call call) noexcept US_EXCLUDES(mutex_);
 
   struct List {
@@ -137,10 +169,13 @@ class RunQueue {
 
   const WorkerMain main_;
   const Clock::duration patience_;
+  // Where there is a schedule, it never has: every task passes where it is told.
   std::atomic<bool> has_started_{false};
-  std::atomic<uint32_t> started_{0};            // threads that were started
-  std::atomic<uint32_t> gone_{0};               // that do not touch this object any more
-  alignas(64) std::atomic<uint32_t> ready_{0};  // streams and items; changed under the lock
+  std::atomic<uint32_t> started_{0};  // threads that were started
+  std::atomic<uint32_t> gone_{0};     // that do not touch this object any more
+  // Streams and items; changed under the lock. Where there is a schedule, streams that are ready
+  // are one at most: the one that may have a turn.
+  alignas(64) std::atomic<uint32_t> ready_{0};
   std::atomic<uint32_t> sleep_word_{0};
   std::atomic<Clock::rep> alarm_{kNever.time_since_epoch().count()};
   Mutex mutex_{LockRank::kRunQueue};
@@ -148,6 +183,9 @@ class RunQueue {
   WorkItem* items_ US_GUARDED_BY(mutex_) = nullptr;
   WorkerCounts counts_ US_GUARDED_BY(mutex_);
   Deadline watched_until_ US_GUARDED_BY(mutex_) = kNever;  // when a sleeper wakes up by itself
+  const std::unique_ptr<Schedule> schedule_ US_PT_GUARDED_BY(mutex_);  // null: none
+  bool is_turn_open_ US_GUARDED_BY(mutex_) = false;
+  std::atomic<uint32_t> turn_word_{0};  // changes where a turn ends, or waits
   bool ending_ US_GUARDED_BY(mutex_) = false;
 };
 

@@ -62,6 +62,7 @@ struct ReadyLink {
   Stream* previous = nullptr;
   size_t list = 0;            // the number of the list
   bool needs_worker = false;  // the task in front is not for threads that wait
+  uint32_t counted_as = 0;    // by a schedule: the state of the last stream here that had a turn
 };
 
 // The thread of the program that runs the stream's callbacks, if there is one.

@@ -15,6 +15,8 @@ bool StreamWaiter::wait_until(Stream& stream, uint64_t position, Deadline deadli
 }
 
 WaitGraph::Outcome StreamWaiter::wait_once(Stream& stream, uint64_t position, Deadline deadline) {
+  if (run_queue_.is_scheduled()) [[unlikely]]
+    return wait_graph_.wait(stream, position, deadline);
   help(stream, position, deadline);
   if (run_queue_.patience() != Clock::duration::zero()) {
     const Deadline until = std::min(Clock::now() + run_queue_.patience(), deadline);

@@ -2,8 +2,8 @@
 //
 // How a thread waits for a stream: it first runs the stream's tasks itself, if no worker does, or
 // those of the stream that it waits for in turn; then it spins for a moment; then it sleeps. It
-// runs no function of the program, and with a limit of time nothing long. Any thread may call
-// anything, without a lock.
+// runs no function of the program, and with a limit of time nothing long. Where a schedule decides
+// what runs, it only sleeps. Any thread may call anything, without a lock.
 #pragma once
 
 #include <cstdint>

@@ -31,7 +31,7 @@ uint32_t last_task_of_thread() { return last_task; }
 Streams::Streams(const Settings& settings, Transfer& transfer, HostMemory& host,
                  const OwnFigures* figures)
     : registry_(settings, figures),
-      run_queue_({Workers::work, &workers_}),
+      run_queue_({Workers::work, &workers_}, settings.schedule),
       wait_graph_(run_queue_),
       reports_(wait_graph_),
       runner_(registry_, run_queue_, wait_graph_, reports_, transfer, host),
@@ -60,7 +60,7 @@ Result<uint64_t> Streams::submit(const StreamReference& reference, const Task& t
 }
 
 Result<void> Streams::prepare(const StreamReference& reference) {
-  US_TRY(run_queue_.start());
+  US_TRY(run_queue_.start(*reference.stream));
   US_TRY(lasting_failure(reference));
   if (has_room(*reference.stream)) [[likely]]
     return {};
@@ -212,7 +212,13 @@ Result<void> Streams::finish_all(bool (*gives_up)()) {
   return first;
 }
 
+void Streams::run_for_query() {
+  wait_graph_.note_write();  // as for a thread that waits
+  run_queue_.run_for_query();
+}
+
 bool Streams::is_complete(const StreamReference& reference) {
+  let_run_for_query();
   const Stream& stream = *reference.stream;
   if (stream.is_unattended.load()) return true;
   const uint64_t position = stream.submitted.load();
@@ -222,6 +228,8 @@ bool Streams::is_complete(const StreamReference& reference) {
 }
 
 void Streams::on_ring() {
+  if (run_queue_.is_scheduled()) [[unlikely]]
+    return wait_graph_.note_ring();
   constexpr unsigned kFew = 16;
   Stream* const stream = wait_graph_.claim_rung();
   if (stream == nullptr) return;

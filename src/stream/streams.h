@@ -5,7 +5,7 @@
 //
 //   StreamRegistry    which streams there are
 //   StreamOrder       which of them come behind which tasks of others
-//   RunQueue          which of them are ready, and the worker threads
+//   RunQueue          which of them are ready, the worker threads, and the schedule, if there is one
 //   WaitGraph         which of them are parked, and the threads that sleep
 //   Reports           callbacks on their way to threads of the program
 //   TaskRunner        runs the tasks of a stream that the calling thread owns
@@ -91,7 +91,16 @@ class Streams {
   // an error, which stays there to be returned. Gives up where gives_up() says that a stream cannot
   // get on.
   Result<void> finish_all(bool (*gives_up)());
-  static bool is_complete(const StreamReference& reference);
+  bool is_complete(const StreamReference& reference);
+  // Before a call of the program tells how far something is: it may ask until that is done.
+  void let_run_for_query() {
+    if (run_queue_.is_scheduled()) [[unlikely]]
+      run_for_query();
+  }
+  // At the end of the process: what a schedule did, if there is one.
+  void tell_schedule() {
+    if (run_queue_.is_scheduled()) run_queue_.tell_schedule();
+  }
   // Waits until a task is done. False at the deadline.
   bool wait_until(Stream& stream, uint64_t position, Deadline deadline) {
     if (!waiter_.wait_until(stream, position, deadline)) return false;
@@ -126,6 +135,7 @@ class Streams {
   static constexpr uint64_t kCrowded = 16 * 1024;
   static constexpr uint64_t kMostQueued = 1024 * 1024;
 
+  void run_for_query();
   // What becomes of a task that waits for a model to run (STREAM-30). There are no models, so it is
   // let go now: that cannot be told from keeping it until the stream is cleaned or ends.
   Result<uint64_t> hold(const StreamReference& reference, Task task);

@@ -217,7 +217,62 @@ void WaitGraph::wake_due() {
 
 // ---- Threads ----
 
+WaitGraph::Demanding::Demanding(WaitGraph& wait_graph, Demand& demand) : demand_(demand) {
+  if (!wait_graph.run_queue_.is_scheduled()) [[likely]]
+    return;
+  // What the program has written since the last call is seen now, not at some moment.
+  wait_graph.note_write();
+  run_queue_ = &wait_graph.run_queue_;
+  run_queue_->add(demand_);
+}
+
+WaitGraph::Demanding::~Demanding() {
+  if (run_queue_ != nullptr) run_queue_->withdraw(demand_);
+}
+
+namespace {
+
+class DemandedTask final : public Demand {
+ public:
+  DemandedTask(const Stream& stream, uint64_t position) : stream_(stream), position_(position) {}
+  bool is_met() const override { return stream_.is_done(position_); }
+
+ private:
+  const Stream& stream_;
+  const uint64_t position_;
+};
+
+class DemandedChange final : public Demand {
+ public:
+  DemandedChange(const std::atomic<uint32_t>& word, uint32_t seen) : word_(word), seen_(seen) {}
+  bool is_met() const override { return word_.load() != seen_; }
+
+ private:
+  const std::atomic<uint32_t>& word_;
+  const uint32_t seen_;
+};
+
+}  // namespace
+
 WaitGraph::Outcome WaitGraph::wait(Stream& on, uint64_t position, Deadline deadline) {
+  DemandedTask demand(on, position);
+  const Demanding demanding(*this, demand);
+  const Outcome outcome = sleep(on, position, deadline);
+  if (outcome == Outcome::kReached && run_queue_.is_scheduled()) [[unlikely]]
+    run_queue_.settle();
+  return outcome;
+}
+
+void WaitGraph::wait_for_change(const std::atomic<uint32_t>& word, uint32_t seen,
+                                Deadline deadline) {
+  DemandedChange demand(word, seen);
+  const Demanding demanding(*this, demand);
+  platform::sleep_on(word, seen, deadline);
+  if (run_queue_.is_scheduled()) [[unlikely]]
+    run_queue_.settle();
+}
+
+WaitGraph::Outcome WaitGraph::sleep(Stream& on, uint64_t position, Deadline deadline) {
   Waiter waiter;
   {
     MutexLock lock(mutex_);

@@ -73,8 +73,23 @@ class WaitGraph {
   enum class Outcome : uint8_t { kReached, kTimeOver, kInterrupted };
   // Sleeps until the stream gets to a position.
   Outcome wait(Stream& on, uint64_t position, Deadline deadline);
+  // Sleeps until a word changes, or for some other reason ends.
+  void wait_for_change(const std::atomic<uint32_t>& word, uint32_t seen, Deadline deadline);
   // Ends the sleep of all threads that wait for the stream.
   void interrupt(Stream& on);
+
+  // While it lives, tasks run if a schedule decides which: the calling thread waits.
+  class Demanding {
+   public:
+    Demanding(WaitGraph& wait_graph, Demand& demand);
+    ~Demanding();
+    Demanding(const Demanding&) = delete;
+    Demanding& operator=(const Demanding&) = delete;
+
+   private:
+    RunQueue* run_queue_ = nullptr;  // null: there is no schedule
+    Demand& demand_;
+  };
 
   // The stream that a parked one waits for, if it does, and where that has to get.
   struct Blocker {
@@ -88,6 +103,7 @@ class WaitGraph {
   WaitList& waiters_locked(ParkedStreams& list) US_REQUIRES(mutex_) { return list.waiters.value; }
   ParkedStream& parked_locked(Stream& stream) US_REQUIRES(mutex_) { return stream.parked.value; }
 
+  Outcome sleep(Stream& on, uint64_t position, Deadline deadline);
   void watch_locked(Stream& on, Waiter& waiter, uint64_t position) US_REQUIRES(mutex_);
   void unwatch_locked(Stream& on, Waiter& waiter) US_REQUIRES(mutex_);
   void find_wanted_locked(Stream& on) US_REQUIRES(mutex_);

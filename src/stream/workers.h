@@ -51,7 +51,19 @@ class BasicWorkers {
   }
 
  private:
+  // One task, where a schedule decides what runs next.
+  RunQueue::Seen serve_once(Stream& stream) {
+    const RunEnd end = runner_.run(stream, RunLimits{.most_tasks = 1});
+    const bool is_gone =
+        end == RunEnd::kParked || (end == RunEnd::kEmpty && runner_.release(stream));
+    if (!is_gone) run_queue_.hand_over(stream, RunQueue::Successor::kAnyone);
+    run_queue_.end_turn();
+    return RunQueue::Seen::kSome;
+  }
+
   RunQueue::Seen serve(Stream& stream) {
+    if (run_queue_.is_scheduled()) [[unlikely]]
+      return serve_once(stream);
     constexpr unsigned kTurn = 64;
     while (true) {
       const RunEnd end = runner_.run(stream, RunLimits{.most_tasks = kTurn});

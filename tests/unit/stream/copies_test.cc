@@ -47,7 +47,7 @@ TEST_F(CopiesTest, OtherHostMemoryIsCopiedAtOnceBehindTheTasks) {
   submit(stream_, setting(memory_, 7, kCount));
   EXPECT_TRUE(is_ok(queue(plain(), memory_)));
   EXPECT_EQ(queued(), 1u);
-  EXPECT_TRUE(Streams::is_complete(stream_));
+  EXPECT_TRUE(streams().is_complete(stream_));
   EXPECT_EQ(plain_[kCount - 1], 7);
 }
 

@@ -62,7 +62,7 @@ TEST_F(EventsTest, EndedEventCanDoNothingAnyMore) {
   EXPECT_TRUE(fails_with(events().waits_are_over(event), ErrorCode::kInvalidHandle));
   EXPECT_TRUE(fails_with(events().synchronize(event), ErrorCode::kInvalidHandle));
   EXPECT_TRUE(fails_with(events().time(event), ErrorCode::kInvalidHandle));
-  EXPECT_TRUE(Streams::is_complete(first_));
+  EXPECT_TRUE(streams().is_complete(first_));
 }
 
 TEST_F(EventsTest, NumberOfEventsOfADeviceIsBounded) {
@@ -203,7 +203,7 @@ TEST_F(EventsTest, QueuedWaitNeedsTheEventNoMore) {
   park(stuck, make_event());
   record(event, stuck);
   ASSERT_TRUE(is_ok(events().destroy(event)));
-  EXPECT_TRUE(stays([&] { return !Streams::is_complete(second_); }));
+  EXPECT_TRUE(stays([&] { return !streams().is_complete(second_); }));
   gate_.open();
   expect_synchronized(second_);
 }
@@ -225,7 +225,7 @@ TEST_F(EventsTest, RecordThatIsYetToComeLetsAllWaitingStreamsGoOnWhenItIsReached
   park(third, event);
   block(first_);
   record(event, first_);
-  EXPECT_TRUE(stays([&] { return !Streams::is_complete(second_); }));
+  EXPECT_TRUE(stays([&] { return !streams().is_complete(second_); }));
   gate_.open();
   expect_synchronized(second_);
   expect_synchronized(third);

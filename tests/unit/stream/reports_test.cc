@@ -218,7 +218,7 @@ TEST_F(ReportsTest, AbortDropsTheReportsOfItsStreamAlone) {
   wait_until_parked(stream_);
   wait_until_parked(other);
   streams().abort(stream_);
-  EXPECT_TRUE(Streams::is_complete(stream_));
+  EXPECT_TRUE(streams().is_complete(stream_));
   const Report report = value_of(take_now());
   EXPECT_EQ(report.stream, other.stream);
   reports().answer(report);
@@ -233,7 +233,7 @@ TEST_F(ReportsTest, AnswerForATaskThatWasDroppedDoesNoHarm) {
   streams().abort(stream_);
   park(stream_, make_event());
   reports().answer(report);
-  EXPECT_TRUE(stays([&] { return !Streams::is_complete(stream_); }));
+  EXPECT_TRUE(stays([&] { return !streams().is_complete(stream_); }));
   streams().abort(stream_);
 }
 

@@ -336,12 +336,13 @@ TEST_F(RunQueueTest, WorkerThatEntersUserCodeCallsAnotherForWhatIsReady) {
 }
 
 TEST_F(RunQueueTest, FirstWorkerThatCannotBeStartedIsAnErrorAndTriedAgain) {
+  const Stream& stream = make_stream();
   {
     const PlannedFault fault(SystemCall::kStartThread, 1, EAGAIN);
-    EXPECT_TRUE(fails_with(run_queue_.start(), ErrorCode::kOutOfResources));
+    EXPECT_TRUE(fails_with(run_queue_.start(stream), ErrorCode::kOutOfResources));
   }
-  EXPECT_TRUE(is_ok(run_queue_.start()));
-  EXPECT_TRUE(is_ok(run_queue_.start()));
+  EXPECT_TRUE(is_ok(run_queue_.start(stream)));
+  EXPECT_TRUE(is_ok(run_queue_.start(stream)));
 }
 
 TEST_F(RunQueueTest, WhereNoFurtherWorkerCanBeStartedTheOthersDoTheWork) {
@@ -359,7 +360,7 @@ TEST_F(RunQueueTest, WhereNoFurtherWorkerCanBeStartedTheOthersDoTheWork) {
 }
 
 TEST_F(RunQueueTest, WorkerWakesStreamsWhoseTimeHasCome) {
-  ASSERT_TRUE(is_ok(run_queue_.start()));
+  ASSERT_TRUE(is_ok(run_queue_.start(make_stream())));
   run_queue_.advance_alarm(Deadline());
   wait_for([&] { return alarm_.wakes.load() > 0; });
 }

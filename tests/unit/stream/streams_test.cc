@@ -92,12 +92,12 @@ TEST_F(StreamsTest, SlotThatIsUsedAgainGoesOnCountingAndStartsAfresh) {
   submit(first, setting(fault_, 1));
   // Then this thread gives the slot back, and gets it again.
   wait_for([&] {
-    return Streams::is_complete(first) && first.stream->run_state.load() == RunState::kIdle;
+    return streams().is_complete(first) && first.stream->run_state.load() == RunState::kIdle;
   });
   ASSERT_TRUE(is_ok(streams().destroy(first)));
   const StreamReference second = make_stream();
   ASSERT_EQ(second.stream, first.stream);
-  EXPECT_TRUE(Streams::is_complete(second));
+  EXPECT_TRUE(streams().is_complete(second));
   EXPECT_EQ(streams().registry().settings_of(second).custom_tag, 0u);
   expect_synchronized(second);
   EXPECT_EQ(submit(second, setting(memory_, 2)), position + 2);
@@ -111,7 +111,7 @@ TEST_F(StreamsTest, TasksRunInOrder) {
   for (unsigned i = 0; i < 1000; ++i) submit(stream, setting(memory_, static_cast<uint8_t>(i)));
   expect_synchronized(stream);
   EXPECT_EQ(byte_at(0), 999 % 256);
-  EXPECT_TRUE(Streams::is_complete(stream));
+  EXPECT_TRUE(streams().is_complete(stream));
 }
 
 TEST_F(StreamsTest, PositionsOfManyThreadsAreDistinctAndEachIsToldItsLast) {
@@ -142,7 +142,7 @@ TEST_F(StreamsTest, TaskIsRefusedAndItsPayloadFreedWhereNoWorkerCanBeStarted) {
   const platform::PlannedFault fault(platform::SystemCall::kStartThread, 1, EAGAIN);
   EXPECT_TRUE(fails_with(streams().submit(stream, listed_copy(memory_, memory_ + 64)),
                          ErrorCode::kOutOfResources));
-  EXPECT_TRUE(Streams::is_complete(stream));
+  EXPECT_TRUE(streams().is_complete(stream));
 }
 
 TEST_F(StreamsTest, PayloadsAreFreedWhetherTasksRunFailOrAreDropped) {
@@ -182,7 +182,7 @@ TEST_F(StreamsTest, WaitingThreadRunsTheStreamThatItsOwnWaitsFor) {
     ASSERT_TRUE(fault.happened());
   }
   expect_synchronized(second);
-  EXPECT_TRUE(Streams::is_complete(first));
+  EXPECT_TRUE(streams().is_complete(first));
 }
 
 struct ThreadNote {
@@ -222,7 +222,7 @@ TEST_F(StreamsTest, WaitEndsAtItsDeadlineAndTheTasksGoOn) {
   EXPECT_TRUE(
       fails_with(streams().synchronize_owner(kOwner, Clock::now()), ErrorCode::kStreamTimeout));
   EXPECT_FALSE(streams().wait_until(*stream.stream, 1, Clock::now()));
-  EXPECT_FALSE(Streams::is_complete(stream));
+  EXPECT_FALSE(streams().is_complete(stream));
   gate_.open();
   expect_synchronized(stream);
   EXPECT_EQ(byte_at(0), 3);
@@ -231,7 +231,7 @@ TEST_F(StreamsTest, WaitEndsAtItsDeadlineAndTheTasksGoOn) {
 TEST_F(StreamsTest, NobodyWaitsForAnUnattendedStreamButWhoDrainsIt) {
   const StreamReference stream = make_stream({.owner = kOwner, .is_unattended = true});
   block(stream);
-  EXPECT_TRUE(Streams::is_complete(stream));
+  EXPECT_TRUE(streams().is_complete(stream));
   expect_synchronized(stream);
   EXPECT_TRUE(is_ok(streams().synchronize_owner(kOwner)));
   EXPECT_FALSE(stream.stream->is_done(1));
@@ -261,7 +261,7 @@ TEST_F(StreamsTest, OwnerIsSynchronizedWithAllItsStreamsAndNoOther) {
   for (int i = 0; i < 5; ++i) submit(make_stream(), counting(calls_));
   EXPECT_TRUE(is_ok(streams().synchronize_owner(kOwner)));
   EXPECT_EQ(calls_.load(), 5);
-  EXPECT_FALSE(Streams::is_complete(other));
+  EXPECT_FALSE(streams().is_complete(other));
 }
 
 // ---- Very many tasks ----
@@ -330,7 +330,7 @@ TEST_F(StreamsTest, AbortOfAParkedStreamDropsAllItsTasks) {
   park(stream, make_event());
   submit(stream, counting(calls_));
   streams().abort(stream);
-  EXPECT_TRUE(Streams::is_complete(stream));
+  EXPECT_TRUE(streams().is_complete(stream));
   expect_synchronized(stream);
   EXPECT_EQ(calls_.load(), 0);
 }
@@ -341,7 +341,7 @@ TEST_F(StreamsTest, AbortOfAReadyStreamDropsAllItsTasks) {
   submit_unserved(stream, counting(calls_));
   submit(stream, setting(memory_, 7));
   streams().abort(stream);
-  EXPECT_TRUE(Streams::is_complete(stream));
+  EXPECT_TRUE(streams().is_complete(stream));
   EXPECT_EQ(calls_.load(), 0);
   EXPECT_EQ(byte_at(0), 0);
 }
@@ -351,7 +351,7 @@ TEST_F(StreamsTest, AbortDoesNotWaitForAFunctionOfTheProgram) {
   block(stream);
   submit(stream, counting(calls_));
   streams().abort(stream);
-  EXPECT_FALSE(Streams::is_complete(stream));
+  EXPECT_FALSE(streams().is_complete(stream));
   const uint64_t position = submit(stream, setting(memory_, 4));
   gate_.open();
   EXPECT_TRUE(streams().wait_until(*stream.stream, position, kNever));
@@ -364,7 +364,7 @@ TEST_F(StreamsTest, AbortOfARunningStreamEndsWithEveryTaskDoneOrDropped) {
   for (int round = 0; round < 100; ++round) {
     for (int i = 0; i < 50; ++i) submit(stream, setting(memory_, 1, kNormalPage));
     streams().abort(stream);
-    ASSERT_TRUE(Streams::is_complete(stream));
+    ASSERT_TRUE(streams().is_complete(stream));
   }
   expect_synchronized(stream);
 }
@@ -395,9 +395,9 @@ TEST_F(StreamsTest, AbortOfADeviceDropsTheTasksOfAllItsStreamsAlsoIfTheyWaitForE
   wait_for([&] { return second.stream->wanted.load() != kNoPosition; });
   EXPECT_TRUE(is_ok(streams().abort_device(0, kNever)));
   waiter.join();
-  EXPECT_TRUE(Streams::is_complete(first));
-  EXPECT_TRUE(Streams::is_complete(second));
-  EXPECT_FALSE(Streams::is_complete(elsewhere));
+  EXPECT_TRUE(streams().is_complete(first));
+  EXPECT_TRUE(streams().is_complete(second));
+  EXPECT_FALSE(streams().is_complete(elsewhere));
   ASSERT_TRUE(is_ok(events().destroy(later)));
   expect_synchronized(elsewhere);
 }
@@ -405,7 +405,7 @@ TEST_F(StreamsTest, AbortOfADeviceDropsTheTasksOfAllItsStreamsAlsoIfTheyWaitForE
 TEST_F(StreamsTest, AbortForgetsFailures) {
   const StreamReference stream = make_stream();
   submit(stream, setting(fault_, 1));
-  wait_for([&] { return Streams::is_complete(stream); });
+  wait_for([&] { return streams().is_complete(stream); });
   streams().abort(stream);
   expect_synchronized(stream);
 }
@@ -424,7 +424,7 @@ TEST_F(StreamsTest, StopWithNothingInFrontDoesNotEndTheNextTask) {
   streams().stop_front(stream);
   const EventReference event = make_event();
   park(stream, event);
-  EXPECT_TRUE(stays([&] { return !Streams::is_complete(stream); }));
+  EXPECT_TRUE(stays([&] { return !streams().is_complete(stream); }));
   ASSERT_TRUE(is_ok(events().destroy(event)));
   expect_synchronized(stream);
 }
@@ -656,7 +656,7 @@ TEST_F(FailureObserverTest, HearsOnceOfATaskThatStopsItsContext) {
   const StreamReference stream = make_stream();
   ASSERT_TRUE(is_ok(streams().registry().set_failure_mode(stream, FailureMode::kStop)));
   submit(stream, setting(fault_, 1));
-  wait_for([&] { return Streams::is_complete(stream); });
+  wait_for([&] { return streams().is_complete(stream); });
   EXPECT_FALSE(streams().synchronize(stream).ok());
   EXPECT_EQ(observed_.load(), 1);
 }
