@@ -25,18 +25,22 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
 }
 
 // In the child, between fork and exec.
-[[noreturn]] void become(char* const* arguments, char* const* environment, const char* output) {
+[[noreturn]] void become(char* const* arguments, char* const* environment,
+                         const std::string& output, const std::string& errors) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   setpgid(0, 0);
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
   const int in = open("/dev/null", O_RDONLY);
-  const int out = open(output, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-  if (in >= 0 && out >= 0 && dup2(in, STDIN_FILENO) >= 0 && dup2(out, STDOUT_FILENO) >= 0 &&
-      dup2(out, STDERR_FILENO) >= 0) {
+  const int out = open(output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  const int error =
+      errors == output ? dup(out) : open(errors.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  if (in >= 0 && out >= 0 && error >= 0 && dup2(in, STDIN_FILENO) >= 0 &&
+      dup2(out, STDOUT_FILENO) >= 0 && dup2(error, STDERR_FILENO) >= 0) {
     close(in);
     close(out);
+    close(error);
     execve(arguments[0], arguments, environment);
   }
   _exit(kCannotStart);
@@ -45,12 +49,12 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
 }  // namespace
 
 ChildProcess::ChildProcess(std::vector<std::string> arguments, std::vector<std::string> environment,
-                           const std::string& output) {
+                           const std::string& output, const std::string& errors) {
   const std::vector<char*> argument_pointers = pointers_to(arguments);
   const std::vector<char*> environment_pointers = pointers_to(environment);
   pid_ = fork();
   if (pid_ < 0) throw std::system_error(errno, std::generic_category(), "fork");
-  if (pid_ == 0) become(argument_pointers.data(), environment_pointers.data(), output.c_str());
+  if (pid_ == 0) become(argument_pointers.data(), environment_pointers.data(), output, errors);
   setpgid(pid_, pid_);  // parent or child, the first of them, so that kill() always finds the group
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A program that runs beside this one, with all that it starts in a process group of its own. It
-// dies with this process. Output goes to a file. Owned by one thread; the destructor ends the
+// dies with this process. Output goes to files. Owned by one thread; the destructor ends the
 // program.
 #pragma once
 
@@ -10,6 +10,7 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace understudy::command {
@@ -17,9 +18,12 @@ namespace understudy::command {
 class ChildProcess {
  public:
   // Throws std::system_error if there can be no more processes. A program that cannot be started
-  // ends with status 126.
+  // ends with status 126. What it writes to standard error may go to a file of its own.
   ChildProcess(std::vector<std::string> arguments, std::vector<std::string> environment,
-               const std::string& output);
+               const std::string& output, const std::string& errors);
+  ChildProcess(std::vector<std::string> arguments, std::vector<std::string> environment,
+               const std::string& output)
+      : ChildProcess(std::move(arguments), std::move(environment), output, output) {}
   ~ChildProcess();
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;

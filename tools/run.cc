@@ -20,6 +20,7 @@
 #include "tools/failure_sweep.h"
 #include "tools/private_server.h"
 #include "tools/program.h"
+#include "tools/schedule_sweep.h"
 
 namespace understudy::command {
 
@@ -29,6 +30,7 @@ constexpr const char* kRuntimeDirectory = "runtime_dir";
 constexpr const char* kFail = "fail";
 constexpr const char* kSweep = "sweep";
 constexpr const char* kCheck = "check";
+constexpr const char* kSchedule = "schedule";
 
 struct RunOptions {
   std::map<std::string, std::string> values;  // by key, those that were given
@@ -44,6 +46,16 @@ struct RunOptions {
 std::string option_name(std::string key) {
   std::replace(key.begin(), key.end(), '_', '-');
   return "--" + key;
+}
+
+// The options as they may be given again.
+std::vector<std::string> words_of(const RunOptions& options) {
+  std::vector<std::string> words;
+  if (!options.config.empty()) words.push_back("--config=" + options.config);
+  if (options.explain) words.emplace_back("--explain");
+  if (options.join == "true") words.emplace_back("--join");
+  for (const auto& [name, value] : options.values) words.push_back(option_name(name) + "=" + value);
+  return words;
 }
 
 void set(const std::string& name, const std::string& value) {
@@ -97,6 +109,12 @@ int run(RunOptions options, const std::vector<std::string>& program) {
     options.values[kCheck] = options.check == "true" ? "on" : options.check;
   const bool sweeps = options.values.count(kFail) != 0 && options.values[kFail] == kSweep;
   if (sweeps) options.values.erase(kFail);
+  const auto seeds = parse_schedule_sweep(options.values[kSchedule]);
+  if (!seeds.ok()) return fail(seeds.error().text(), kWrongUsage);
+  if (seeds.value() && sweeps) {
+    return fail("--fail sweep and --schedule sweep are two commands", kWrongUsage);
+  }
+  if (options.values[kSchedule].empty() || seeds.value()) options.values.erase(kSchedule);
   if (const Result<void> passed = pass_on(options); !passed.ok()) {
     return fail(passed.error().text(), kWrongUsage);
   }
@@ -106,6 +124,10 @@ int run(RunOptions options, const std::vector<std::string>& program) {
     return fail(settings.error().text(), kWrongUsage);
   }
   if (sweeps) return sweep_failures(program, options.joins());
+  if (seeds.value()) {
+    if (!find_program(program.front())) return become(program);  // says so
+    return sweep_schedules(*seeds.value(), words_of(options), program, options.joins());
+  }
   const Installation installation = Installation::of_this_command();
   if (!installation.has_library()) {
     const std::string missing = installation.library() + " is missing or cannot be read";
@@ -131,9 +153,11 @@ ProgramAction declare_run(OptionSet& options) {
   options.add_flag("--explain", chosen->explain, "print the sentence of every call that fails");
   for (const ConfigKey& key : config_keys()) {
     if (key.name == kFail || key.name == kCheck) continue;
-    const bool is_of_checks = key.name.starts_with(kCheck);
+    const bool is_schedule = key.name == kSchedule;
+    const bool is_of_checks = key.name.starts_with(kCheck) || is_schedule;
     options.add_to_group(is_of_checks ? "Checks" : "Configuration", option_name(key.name),
-                         key.allowed, [chosen, key](const std::string& value) {
+                         (is_schedule ? "sweep=N, or " : "") + key.allowed,
+                         [chosen, key](const std::string& value) {
                            chosen->values[key.name] = key.is_file ? absolute(value) : value;
                          });
   }
