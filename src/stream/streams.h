@@ -5,7 +5,7 @@
 //
 //   StreamRegistry    which streams there are
 //   StreamOrder       which of them come behind which tasks of others
-//   RunQueue          which of them are ready, the worker threads, and the schedule, if there is one
+//   RunQueue          which of them are ready, the worker threads, and a schedule, if any
 //   WaitGraph         which of them are parked, and the threads that sleep
 //   Reports           callbacks on their way to threads of the program
 //   TaskRunner        runs the tasks of a stream that the calling thread owns
