@@ -13,8 +13,10 @@ namespace understudy {
 
 namespace {
 
-// Behind all handlers of exit and all destructors of the program: what they free is no leak.
-[[gnu::destructor]] void end_checks() {
+// Behind all handlers of exit and all destructors of the program: what they free is no leak. And
+// behind the library's other functions for the end, which have the default priority: it may end the
+// process.
+[[gnu::destructor(200)]] void end_checks() {
   if (!is_any_checked()) return;
   tell_leaks_at_exit();
   PageWaste::tell();

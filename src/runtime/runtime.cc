@@ -118,14 +118,10 @@ void withdraw_socket() {
 // C library's list of handlers, would leave the child waiting for it for ever.
 [[maybe_unused]] const bool withdraws_at_exit = std::atexit(withdraw_socket) == 0;
 
-// What a schedule did is told before checks end the process with a status of theirs. A fork child
-// has the handlers of its parent.
-void tell_schedule_at_exit() {
-  static std::atomic<bool> is_registered{false};
-  if (is_registered.exchange(true)) return;
-  std::atexit([] {
-    if (Runtime* const runtime = Runtime::existing()) runtime->streams().tell_schedule();
-  });
+// What a schedule did. Before checks end the process with a status of theirs, and behind all handlers
+// of exit, some of which wait for streams.
+[[gnu::destructor]] void tell_schedule() {
+  if (Runtime* const runtime = Runtime::existing()) runtime->streams().tell_schedule();
 }
 
 }  // namespace
@@ -154,7 +150,6 @@ Result<Runtime*> Runtime::make_instance_alone() {
   auto* const fresh = new Runtime(std::move(settings), std::move(server.value()));
   current_.store(fresh, std::memory_order_release);
   platform::arm_fork_sentinel();
-  if (fresh->settings().schedule) tell_schedule_at_exit();
   return fresh;
 }
 

@@ -67,6 +67,12 @@ def test_what_was_done_is_told(scheduled, understudy):
     assert understudy("run", "--", PROGRAM, "letters").stderr == ""
 
 
+def test_it_is_told_before_a_check_ends_the_process(understudy):
+    run = understudy("run", "--schedule", "seed=1", "--check=order", "--", GRAPHS, "planted", "1")
+    assert run.returncode == 86 and SUMMARY.search(run.stderr), run.stderr
+    assert run.stderr.index("schedule: ") < run.stderr.index("check: 1 finding")
+
+
 @pytest.mark.parametrize("scenario, right, wrong", [("missing", "2", "1"),
                                                     ("wrong_stream", "x1", "x0")])
 def test_missing_wait_shows(scheduled, scenario, right, wrong):
