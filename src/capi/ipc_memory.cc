@@ -3,6 +3,7 @@
 // Keys by which processes share allocations. Rules: IPC.
 #include <cinttypes>
 #include <cstring>
+#include <new>
 
 #include "acl/acl_rt.h"
 #include "capi/call.h"
@@ -15,14 +16,18 @@ using namespace understudy::capi;  // NOLINT
 
 namespace {
 
-void note_import(Runtime& runtime, VirtualAddress address, unsigned device) {
+void note_import(Runtime& runtime, VirtualAddress address, unsigned device) noexcept {
   if (!is_any_checked()) return;
-  const std::optional<MappingView> view = runtime.address_space().translation().find(address);
-  History::begin({.kind = ObjectKind::kAllocation,
-                  .number = address,
-                  .size = view ? view->range.size : 0,
-                  .device = static_cast<int32_t>(device),
-                  .is_imported = true});
+  try {
+    const std::optional<MappingView> view = runtime.address_space().translation().find(address);
+    History::begin({.kind = ObjectKind::kAllocation,
+                    .number = address,
+                    .size = view ? view->range.size : 0,
+                    .device = static_cast<int32_t>(device),
+                    .is_imported = true});
+  } catch (const std::bad_alloc&) {
+    return;  // its life is not known; the allocation itself is good
+  }
 }
 
 Result<void> check_flags(uint64_t flags) {

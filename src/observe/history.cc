@@ -162,9 +162,12 @@ void History::forget_in_fork_child() { state_.store(nullptr, std::memory_order_r
 History::State* History::state() noexcept {
   State* known = state_.load(std::memory_order_acquire);
   if (known != nullptr) return known;
-  auto fresh = std::unique_ptr<State>(new (std::nothrow) State);
-  if (fresh == nullptr) return nullptr;
-  return state_.compare_exchange_strong(known, fresh.get()) ? fresh.release() : known;
+  try {
+    auto fresh = std::make_unique<State>();
+    return state_.compare_exchange_strong(known, fresh.get()) ? fresh.release() : known;
+  } catch (const std::bad_alloc&) {
+    return nullptr;  // also where a shard of it has none
+  }
 }
 
 ProgramPlace History::here() noexcept {
