@@ -8,6 +8,7 @@
 
 #include "observe/findings.h"
 #include "observe/history.h"
+#include "observe/place_text.h"
 #include "observe/stack_text.h"
 #include "platform/log.h"
 
@@ -21,10 +22,6 @@ std::string end_of(const ObjectLife& life) {
   return std::string("ended because ") + life.cause;
 }
 
-std::string by(const ProgramPlace& place) {
-  return place.function == nullptr ? "" : std::string(" by ") + place.function;
-}
-
 Finding finding_of(const char* function, const Error& error, const ObjectLife& life) {
   const ProgramPlace here = History::here();
   const ObjectWords& words = words_of(life.kind);
@@ -35,9 +32,9 @@ Finding finding_of(const char* function, const Error& error, const ObjectLife& l
   if (life.has_ended) finding.sentence += ", " + end_of(life) + " at " + place_of(life.ended.stack);
   finding.sentence +=
       std::string(life.has_ended ? ", used again at " : ", used at ") + place_of(here.stack);
-  finding.notes.push_back({"used" + by(here), here});
-  finding.notes.push_back({words.begun + by(life.begun), life.begun});
-  if (life.has_ended) finding.notes.push_back({end_of(life) + by(life.ended), life.ended});
+  finding.notes.push_back({"used" + by_call(here), here});
+  finding.notes.push_back({words.begun + by_call(life.begun), life.begun});
+  if (life.has_ended) finding.notes.push_back({end_of(life) + by_call(life.ended), life.ended});
   return finding;
 }
 

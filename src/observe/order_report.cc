@@ -2,15 +2,12 @@
 #include "observe/order_report.h"
 
 #include <algorithm>
-#include <cinttypes>
-#include <cstdio>
 #include <optional>
 #include <string>
 
-#include "base/size_text.h"
 #include "observe/findings.h"
 #include "observe/history.h"
-#include "observe/stack_text.h"
+#include "observe/place_text.h"
 
 namespace understudy {
 
@@ -30,22 +27,11 @@ const char* verb_of(AccessUse use, const char* ended) {
   return "uses";
 }
 
-std::string call_of(const ProgramPlace& place) {
-  return std::string(place.function == nullptr ? "a call" : place.function) + " at " +
-         place_of(place.stack);
-}
-
 std::string on_stream(uint32_t stream) { return " on stream " + std::to_string(stream); }
 
 VirtualRange common_part(VirtualRange one, VirtualRange other) {
   const VirtualAddress base = std::max(one.base, other.base);
   return {base, std::min(one.end(), other.end()) - base};
-}
-
-std::string text_of(VirtualRange range) {
-  char address[32];
-  snprintf(address, sizeof address, "0x%" PRIx64, range.base);
-  return std::string(SizeText(range.size).c_str()) + " at " + address;
 }
 
 // What would put the two in order.
@@ -62,15 +48,16 @@ void tell_disorder(const TaskAccess& first, const LaterUse& second) {
   const VirtualRange both = common_part(first.what.range, second.what.range);
   Finding finding;
   finding.check = Check::kOrder;
-  finding.sentence = call_of(second.place) + (second.is_task ? on_stream(second.stream) : "") +
+  finding.sentence = call_at(second.place) + (second.is_task ? on_stream(second.stream) : "") +
                      " " + verb_of(second.what.use, second.ended) + " " + text_of(both) +
-                     ", which " + call_of(first.place) + on_stream(first.task.stream) + " " +
+                     ", which " + call_at(first.place) + on_stream(first.task.stream) + " " +
                      verb_of(first.what.use, "frees") + ", and nothing puts the two in order; " +
                      cure_of(first, second);
-  finding.notes.push_back({"second", second.place});
-  finding.notes.push_back({"first", first.place});
+  finding.notes.push_back({"second" + by_call(second.place), second.place});
+  finding.notes.push_back({"first" + by_call(first.place), first.place});
   if (const std::optional<ObjectLife> life = History::explain(both.base)) {
-    finding.notes.push_back({described(*life) + " " + words_of(life->kind).begun, life->begun});
+    finding.notes.push_back(
+        {described(*life) + " " + words_of(life->kind).begun + by_call(life->begun), life->begun});
   }
   Findings::add(std::move(finding));
 }
