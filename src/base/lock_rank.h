@@ -54,6 +54,8 @@ enum class LockRank : uint8_t {
   kErrorLog,              // texts for aclGetRecentErrMsg in per-process mode
   kFindings,              // what checks found
   kOrder,                 // which uses of memory come behind which, for checks
+  kQueuedPlaces,          // where the program queued tasks, for checks
+  kUnwrittenMemory,       // which bytes of devices were never written, for checks
   kHistory,               // the lives of objects, for checks
   kAdvice,                // what advice remembers of threads and of places that allocate
 };
