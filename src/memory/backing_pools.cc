@@ -31,8 +31,11 @@ BackingPools::BackingPools(const Settings& settings, const Server& server)
       max_free_committed_(std::min(platform::total_memory() / 8, 2 * kGiB)),
       node_options_(options_for("understudy-host-numa", settings)) {
   for (unsigned device = 0; device < settings.devices; ++device) {
-    devices_.push_back(std::make_unique<ExtentAllocator>(
-        options_for("understudy-device-" + std::to_string(device), settings), budget_));
+    ExtentAllocatorOptions options =
+        options_for("understudy-device-" + std::to_string(device), settings);
+    options.is_written_by_transfers =
+        !settings.cpu_sees_devices() && settings.poison == Poison::kOff;
+    devices_.push_back(std::make_unique<ExtentAllocator>(std::move(options), budget_));
   }
   host_ = std::make_unique<ExtentAllocator>(options_for("understudy-host", settings), budget_);
 }

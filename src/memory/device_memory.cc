@@ -7,6 +7,7 @@
 #include "base/size_text.h"
 #include "memory/address_errors.h"
 #include "observe/order.h"
+#include "observe/unwritten_memory.h"
 
 namespace understudy {
 
@@ -147,6 +148,9 @@ Result<VirtualAddress> DeviceMemory::allocate_slot(const AllocationRequest& requ
       place->backing->refill(place->file_offset, request.usable);
     }
   }
+  if (is_init_checked()) [[unlikely]]
+    UnwrittenMemory::renew({space_.translation().look_up(address).host() + address % kGranule,
+                            *align_up(request.usable, UnwrittenLines::kLine)});
   return address;
 }
 
@@ -157,6 +161,10 @@ Result<VirtualAddress> DeviceMemory::allocate_block(const AllocationRequest& req
                            static_cast<uint8_t>(request.device),
                            {LocationKind::kDevice, request.device}};
   US_TRY_ASSIGN(Block* const block, physical_.create_mapped(traits, bytes));
+  // What the program cannot write, the device does.
+  if (request.read_only && is_init_checked()) [[unlikely]]
+    UnwrittenMemory::forget(
+        {block->extent.backing->alias(block->extent.offset), block->extent.size});
   ScopeExit undo_block([&] { physical_.drop_internal_ref(*block); });
   US_TRY_ASSIGN(const VirtualAddress address, place(*block, {.size = request.usable,
                                                              .read_only = request.read_only,

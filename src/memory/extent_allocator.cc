@@ -7,6 +7,7 @@
 
 #include "base/invariant.h"
 #include "base/size_text.h"
+#include "observe/unwritten_memory.h"
 #include "platform/host_facts.h"
 #include "platform/log.h"
 
@@ -62,6 +63,8 @@ Result<Extent> ExtentAllocator::take(uint64_t size, PageKind kind) {
     if (!extent) return last.as(ErrorCode::kOutOfMemory);
   }
   if (options_.poison == Poison::kOn) extent->backing->refill(extent->offset, extent->size);
+  if (options_.is_written_by_transfers && is_init_checked()) [[unlikely]]
+    UnwrittenMemory::begin({extent->backing->alias(extent->offset), extent->size});
   return *extent;
 }
 

@@ -44,7 +44,8 @@ struct ExtentAllocatorOptions {
   std::optional<unsigned> numa_node;
   const ProcessSlots* slots = nullptr;
   const OwnFigures* figures = nullptr;
-  uint64_t max_free_committed = 0;  // bytes that may stay committed while no one has them
+  uint64_t max_free_committed = 0;       // bytes that may stay committed while no one has them
+  bool is_written_by_transfers = false;  // and by nothing else, so that the check `init` knows it
 };
 
 class ExtentAllocator {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory/host_mapping.h"
 
+#include "observe/unwritten_memory.h"
+
 namespace understudy {
 
 Result<void> check_host_can_map(const Reservation& reservation, VirtualAddress base) {
@@ -13,6 +15,8 @@ Result<void> check_host_can_map(const Reservation& reservation, VirtualAddress b
 Result<void> place_host_mapping(const Reservation& reservation, VirtualAddress base,
                                 const Extent& extent, platform::CpuAccess access) {
   US_TRY(check_host_can_map(reservation, base));
+  if (is_init_checked()) [[unlikely]]
+    UnwrittenMemory::forget({extent.backing->alias(extent.offset), extent.size});
   return platform::place_file({base, extent.size}, extent.backing->file(), extent.offset, access);
 }
 

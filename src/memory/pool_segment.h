@@ -16,6 +16,10 @@ struct PoolSegment {
   SubAllocations* parts = nullptr;  // the mapping's
 
   uint64_t granule_of(VirtualAddress address) const { return (address - range.base) / kGranule; }
+  Extent extent_of(VirtualRange part) const {
+    const Extent& whole = mapping->block->extent;
+    return {whole.backing, whole.offset + (part.base - range.base), part.size};
+  }
 };
 
 }  // namespace understudy

@@ -8,15 +8,6 @@
 
 namespace understudy {
 
-namespace {
-
-Extent extent_of(const PoolSegment& segment, VirtualRange part) {
-  const Extent& whole = segment.mapping->block->extent;
-  return {whole.backing, whole.offset + (part.base - segment.range.base), part.size};
-}
-
-}  // namespace
-
 Result<PoolSegment> SegmentPlacement::open(const Arena& place, Block& block,
                                            std::unique_ptr<SubAllocations> parts) {
   // Leaves for all of it, also where whole GiB could do with an entry of the root: parts of them
@@ -56,7 +47,7 @@ void SegmentPlacement::close(const PoolSegment& segment) noexcept {
 
 Result<void> SegmentPlacement::enter(const PoolSegment& segment, VirtualRange part) {
   const Mapping& mapping = *segment.mapping;
-  const Extent extent = extent_of(segment, part);
+  const Extent extent = segment.extent_of(part);
   const BackingFile& backing = *extent.backing;
   if (mapping.has_host_mapping || settings_.commit == Commit::kEager) {
     US_TRY(pools_.commit(*extent.backing, extent.offset, extent.size));
@@ -86,7 +77,7 @@ bool SegmentPlacement::leave(const PoolSegment& segment, VirtualRange part,
   // A copy may be under way, of these bytes or of others in the segment. They then keep their host
   // memory until they are used again, or the segment is closed.
   if (host_memory == HostMemory::kGiveBack && !is_pinned(&mapping)) {
-    const Extent extent = extent_of(segment, part);
+    const Extent extent = segment.extent_of(part);
     extent.backing->decommit(extent.offset, extent.size);
   }
   return true;

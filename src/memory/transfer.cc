@@ -10,6 +10,7 @@
 #include "memory/address_errors.h"
 #include "memory/address_layout.h"
 #include "memory/byte_kernels.h"
+#include "observe/unwritten_memory.h"
 
 namespace understudy {
 
@@ -197,11 +198,35 @@ void Transfer::read_piece(VirtualAddress to_host, const Piece& from, uint64_t co
 
 Result<void> Transfer::copy(VirtualAddress to, VirtualAddress from, uint64_t count, unsigned device,
                             const TransferOptions& options) {
+  if (is_init_checked()) [[unlikely]]
+    return copy_noted(to, from, count, device, options);
   // Between devices the quick way has nothing to offer, and would take one of them for the host.
   if (count <= kGranule && options.sides != Sides::kDevices && copy_quickly(to, from, count)) {
     return {};
   }
   return copy_in_pieces(to, from, count, device, options);
+}
+
+Result<void> Transfer::copy_noted(VirtualAddress to, VirtualAddress from, uint64_t count,
+                                  unsigned device, const TransferOptions& options) {
+  if (!options.is_look && check_pair(to, from, count, device, options).ok()) {
+    uses_.note_read({from, count}, options.task);
+    uses_.note_written({to, count});
+  }
+  return copy_in_pieces(to, from, count, device, options);
+}
+
+Result<void> Transfer::set_noted(VirtualAddress to, uint8_t value, uint64_t count, unsigned device,
+                                 const TransferOptions& options) {
+  note_fill(to, count, device, options);
+  return set_in_pieces(to, value, count, device, options);
+}
+
+void Transfer::note_fill(VirtualAddress to, uint64_t count, unsigned device,
+                         const TransferOptions& options) {
+  const auto target = VirtualRange::make(to, count);
+  if (!target || !check(*target, device, Use::kWrite, target_options(options)).ok()) return;
+  uses_.note_written({to, count});
 }
 
 Result<void> Transfer::copy_in_pieces(VirtualAddress to, VirtualAddress from, uint64_t count,
@@ -265,6 +290,8 @@ Result<uint64_t> Transfer::copy_piece(VirtualAddress to, const Range& into, Virt
 
 Result<void> Transfer::set(VirtualAddress to, uint8_t value, uint64_t count, unsigned device,
                            const TransferOptions& options) {
+  if (is_init_checked()) [[unlikely]]
+    return set_noted(to, value, count, device, options);
   if (count <= kGranule && set_quickly(to, value, count)) return {};
   return set_in_pieces(to, value, count, device, options);
 }
@@ -278,6 +305,8 @@ Result<void> Transfer::set_in_pieces(VirtualAddress to, uint8_t value, uint64_t 
 
 Result<void> Transfer::set_words(VirtualAddress to, uint32_t value, uint64_t count, unsigned device,
                                  const TransferOptions& options) {
+  if (is_init_checked()) [[unlikely]]
+    note_fill(to, count * sizeof value, device, options);
   return fill(to, count * sizeof value, device, options, [&](VirtualAddress host, uint64_t bytes) {
     fill_words(to_pointer(host), value, bytes / sizeof value);
   });
@@ -349,9 +378,16 @@ Result<void> Transfer::copy_rows(const PlaneCopy& asked, unsigned device,
                          to_pointer(copy.to),
                          into.on_device ? "both device memory" : "both host memory");
   }
+  const bool is_noted = is_init_checked();
+  if (is_noted) [[unlikely]] {
+    uses_.note_read({copy.from, copy.width, copy.from_pitch, copy.height}, options.task);
+    uses_.note_written({copy.to, copy.width, copy.to_pitch, copy.height});
+  }
   for (uint64_t row = 0; row < copy.height; ++row) {
-    US_TRY(this->copy(copy.to + row * copy.to_pitch, copy.from + row * copy.from_pitch, copy.width,
-                      device, options));
+    const VirtualAddress to = copy.to + row * copy.to_pitch;
+    const VirtualAddress from = copy.from + row * copy.from_pitch;
+    US_TRY(is_noted ? copy_in_pieces(to, from, copy.width, device, options)
+                    : this->copy(to, from, copy.width, device, options));
   }
   return {};
 }
@@ -408,6 +444,11 @@ Result<void> Transfer::check_reduction(const Reduction& reduction, unsigned devi
 Result<void> Transfer::reduce(const Reduction& reduction, unsigned device,
                               const TransferOptions& options) {
   US_TRY(check_reduction(reduction, device, options));
+  if (is_init_checked()) [[unlikely]] {
+    uses_.note_read({reduction.from, reduction.count}, options.task);
+    uses_.note_read({reduction.to, reduction.count}, options.task, AccessUse::kReduce);
+    uses_.note_written({reduction.to, reduction.count});
+  }
   alignas(64) std::byte source[kReduceChunk];
   uint64_t until_stop_is_asked = 0;
   for (uint64_t done = 0; done < reduction.count;) {

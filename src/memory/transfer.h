@@ -18,6 +18,8 @@
 #include "memory/backing_pools.h"
 #include "memory/copy_engine.h"
 #include "memory/reduction.h"
+#include "memory/transfer_uses.h"
+#include "observe/access_map.h"
 
 namespace understudy {
 
@@ -61,11 +63,17 @@ class CancelToken {
 struct TransferOptions {
   Sides sides = Sides::kAsFound;
   const CancelToken* cancel = nullptr;  // asked every 64 MiB or so
+  StreamTask task = {};                 // that it is for, as checks know it; of a call: none
+  // It only looks whether something was written yet, and checks do not hear of it.
+  bool is_look = false;
 
   bool is_queued() const { return sides != Sides::kAsFound; }
   bool target_is_mapped() const { return sides == Sides::kDevices || sides == Sides::kFromHost; }
   bool source_is_mapped() const { return sides == Sides::kDevices || sides == Sides::kToHost; }
 };
+
+// Those of a call.
+inline constexpr TransferOptions kCallTransfer;
 
 class Transfer {
  public:
@@ -74,24 +82,25 @@ class Transfer {
         translation_(space.translation()),
         reservations_(space.reservations()),
         managed_(space.managed()),
-        pools_(pools) {}
+        pools_(pools),
+        uses_(space.translation()) {}
 
   // `device` is the one on whose behalf it happens. REQUIRES: count > 0.
   Result<void> copy(VirtualAddress to, VirtualAddress from, uint64_t count, unsigned device,
-                    const TransferOptions& options = {});
+                    const TransferOptions& options = kCallTransfer);
   Result<void> set(VirtualAddress to, uint8_t value, uint64_t count, unsigned device,
-                   const TransferOptions& options = {});
+                   const TransferOptions& options = kCallTransfer);
   // Sets `count` words of 32 bits. REQUIRES: `to` is a multiple of 4.
   Result<void> set_words(VirtualAddress to, uint32_t value, uint64_t count, unsigned device,
-                         const TransferOptions& options = {});
+                         const TransferOptions& options = kCallTransfer);
   // Copies rows between a device and the host; queued, also between devices.
   // REQUIRES: width and height > 0, width <= pitches, width * height is a number.
   Result<void> copy_rows(const PlaneCopy& asked, unsigned device,
-                         const TransferOptions& options = {});
+                         const TransferOptions& options = kCallTransfer);
 
   // Whether both sides of a reduction are memory of that device (RED-06).
   Result<void> check_reduction(const Reduction& reduction, unsigned device,
-                               const TransferOptions& options = {});
+                               const TransferOptions& options = kCallTransfer);
   // Reductions of several threads into the same elements lose nothing (RED-10).
   // REQUIRES: whole elements.
   Result<void> reduce(const Reduction& reduction, unsigned device, const TransferOptions& options);
@@ -119,6 +128,14 @@ class Transfer {
     uint64_t devices = 0;  // bit per device that memory is on; none for memory of the host
     uint64_t whole = 0;    // tells allocations and reservations apart
   };
+
+  // The check `init` hears what a transfer will read and write, if it is a legal one.
+  [[gnu::cold]] Result<void> copy_noted(VirtualAddress to, VirtualAddress from, uint64_t count,
+                                        unsigned device, const TransferOptions& options);
+  [[gnu::cold]] Result<void> set_noted(VirtualAddress to, uint8_t value, uint64_t count,
+                                       unsigned device, const TransferOptions& options);
+  [[gnu::cold]] void note_fill(VirtualAddress to, uint64_t count, unsigned device,
+                               const TransferOptions& options);
 
   // The common case: a device's bytes in one granule that the MMU resolves quickly, and the other
   // side ordinary host memory. False, and nothing done, if it is not that.
@@ -185,6 +202,7 @@ class Transfer {
   Reservations& reservations_;
   ManagedMemory& managed_;
   BackingPools& pools_;
+  TransferUses uses_;
   CopyEngine engine_;
   Mutex reduce_mutex_{LockRank::kReduction};
 };

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <atomic>
+#include <concepts>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -19,16 +20,20 @@ enum class Check : uint8_t {
   kLeaks,    // objects that outlive what they belong to
   kHost,     // device pointers that the CPU follows
   kOrder,    // uses of the same bytes that nothing puts in order
+  kInit,     // reads of device memory that was never written
   kAdvice,   // what is legal, but costly or fragile
 };
-inline constexpr std::array<std::string_view, 5> kCheckNames = {"history", "leaks", "host", "order",
-                                                                "advice"};
+inline constexpr std::array<std::string_view, 6> kCheckNames = {"history", "leaks", "host",
+                                                                "order",   "init",  "advice"};
 constexpr std::string_view name_of(Check check) { return kCheckNames[static_cast<size_t>(check)]; }
 
 class CheckSet {
  public:
   constexpr CheckSet() = default;
   constexpr explicit CheckSet(uint8_t bits) : bits_(bits) {}
+  static constexpr CheckSet of(std::same_as<Check> auto... checks) {
+    return CheckSet(static_cast<uint8_t>((0U | ... | bit_of(checks))));
+  }
   static constexpr CheckSet all() { return CheckSet((1U << kCheckNames.size()) - 1); }
   // All but advice, which is for programs that are right already.
   static constexpr CheckSet mistakes() { return CheckSet(all().bits() & ~bit_of(Check::kAdvice)); }
@@ -63,6 +68,10 @@ extern constinit std::atomic<uint8_t> chosen_checks;  // bits of a CheckSet
 
 inline bool is_checked(Check check) {
   return CheckSet(chosen_checks.load(std::memory_order_relaxed)).has(check);
+}
+// Whether one of them is.
+inline bool is_checked(CheckSet checks) {
+  return (chosen_checks.load(std::memory_order_relaxed) & checks.bits()) != 0;
 }
 inline bool is_any_checked() { return chosen_checks.load(std::memory_order_relaxed) != 0; }
 

@@ -6,6 +6,7 @@
 
 #include "base/scope_exit.h"
 #include "base/size_text.h"
+#include "observe/unwritten_memory.h"
 #include "platform/futex.h"
 
 namespace understudy {
@@ -206,6 +207,9 @@ Result<ShareToken> Exporter::publish(ShareDescription description, const Extent&
   US_TRY(share_server_.listen());
   description.backing = files_.number_of(*extent.backing);
   description.offset += extent.offset;
+  // Importers may write it from now on.
+  if (is_init_checked()) [[unlikely]]
+    UnwrittenMemory::write({extent.backing->alias(description.offset), description.size});
   if (description.location.on_device()) {
     description.location.id = memory_.capacity.number_of(description.location.id);
   }

@@ -210,7 +210,7 @@ Result<std::optional<VirtualAddress>> MemoryPools::reuse_locked(MemoryPool& pool
     streams_.order().note(*stream.stream, *freed_on(range.mark), range.mark.position, queued);
   }
   ranges.use(base, size);
-  PoolGrowth::begin_allocation_locked(pool, {base, size}, *range.segment);
+  PoolGrowth::begin_allocation_locked(pool, {base, size}, *range.segment, range.mark);
   return std::optional(base);
 }
 

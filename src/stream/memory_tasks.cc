@@ -25,12 +25,17 @@ class TaskCancelToken final : public CancelToken {
   const FrontTask& front_;
 };
 
+TransferOptions options_of(const FrontTask& front, Sides sides,
+                           const CancelToken* cancel = nullptr) {
+  return {sides, cancel, task_at(front.stream, front.position)};
+}
+
 }  // namespace
 
 Result<void> MemoryTasks::perform(const FrontTask& front) {
   const Task& task = front.task;
   const TaskCancelToken cancel(front);
-  const auto options = [&](Sides sides) { return TransferOptions{sides, &cancel}; };
+  const auto options = [&](Sides sides) { return options_of(front, sides, &cancel); };
   switch (task.kind) {
     case TaskKind::kCopy:
       return copy(task.copy, task.device, options(task.sides));
@@ -49,7 +54,7 @@ Result<void> MemoryTasks::perform(const FrontTask& front) {
     case TaskKind::kCopyIndirect:
       return copy_indirect(front, options(Sides::kDevices));
     case TaskKind::kMemoryHint:
-      return check_hint(task.description, task.device);
+      return check_hint(front);
     case TaskKind::kSet:
       return transfer_.set(task.fill.to, static_cast<uint8_t>(task.fill.value), task.fill.count,
                            task.device, options(Sides::kDevices));
@@ -96,9 +101,10 @@ Result<void> MemoryTasks::copy(const Copy& copy, unsigned device, const Transfer
 }
 
 template <typename Value>
-Result<Value> MemoryTasks::read(VirtualAddress address, unsigned device) {
+Result<Value> MemoryTasks::read(const FrontTask& front, VirtualAddress address) {
   Value value{};
-  US_TRY(transfer_.copy(to_address(&value), address, sizeof value, device, {Sides::kToHost}));
+  US_TRY(transfer_.copy(to_address(&value), address, sizeof value, front.task.device,
+                        options_of(front, Sides::kToHost)));
   return value;
 }
 
@@ -112,8 +118,7 @@ Result<void> MemoryTasks::copy_found(const FrontTask& front, const Copy& copy,
 
 Result<void> MemoryTasks::copy_described(const FrontTask& front, const TransferOptions& options) {
   const VirtualAddress description = front.task.description;
-  const unsigned device = front.task.device;
-  US_TRY_ASSIGN(const auto found, read<CopyDescription>(description, device));
+  US_TRY_ASSIGN(const auto found, read<CopyDescription>(front, description));
   if (found.mark != CopyDescription::kMark || found.count == 0 ||
       found.count > kMostDescribedBytes) {
     return Error::format(ErrorCode::kInvalidParam, "%p holds no description of a copy",
@@ -124,9 +129,8 @@ Result<void> MemoryTasks::copy_described(const FrontTask& front, const TransferO
 
 Result<void> MemoryTasks::copy_indirect(const FrontTask& front, const TransferOptions& options) {
   const IndirectCopy& copy = front.task.indirect;
-  const unsigned device = front.task.device;
-  US_TRY_ASSIGN(VirtualAddress to, read<VirtualAddress>(copy.to_cell, device));
-  US_TRY_ASSIGN(VirtualAddress from, read<VirtualAddress>(copy.from_cell, device));
+  US_TRY_ASSIGN(VirtualAddress to, read<VirtualAddress>(front, copy.to_cell));
+  US_TRY_ASSIGN(VirtualAddress from, read<VirtualAddress>(front, copy.from_cell));
   if (__builtin_add_overflow(to, copy.to_offset, &to) ||
       __builtin_add_overflow(from, copy.from_offset, &from)) {
     return Error::format(ErrorCode::kInvalidParam,
@@ -136,9 +140,10 @@ Result<void> MemoryTasks::copy_indirect(const FrontTask& front, const TransferOp
   return copy_found(front, {to, from, copy.count}, options);
 }
 
-Result<void> MemoryTasks::check_hint(VirtualAddress description, unsigned device) {
+Result<void> MemoryTasks::check_hint(const FrontTask& front) {
+  const VirtualAddress description = front.task.description;
   if (description == 0) return {};
-  US_TRY_ASSIGN(const auto found, read<RangeDescription>(description, device));
+  US_TRY_ASSIGN(const auto found, read<RangeDescription>(front, description));
   if (found.mark == RangeDescription::kMark && found.size != 0) return {};
   return Error::format(ErrorCode::kInvalidParam, "%p holds no description of a range",
                        to_pointer(description));

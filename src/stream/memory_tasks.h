@@ -56,10 +56,10 @@ class MemoryTasks {
   Result<void> copy_indirect(const FrontTask& front, const TransferOptions& options);
   // A copy that the task has found out about.
   Result<void> copy_found(const FrontTask& front, const Copy& copy, const TransferOptions& options);
-  Result<void> check_hint(VirtualAddress description, unsigned device);
+  Result<void> check_hint(const FrontTask& front);
   // A value that is in device memory.
   template <typename Value>
-  Result<Value> read(VirtualAddress address, unsigned device);
+  Result<Value> read(const FrontTask& front, VirtualAddress address);
   // Keeps page-locked host memory while the pin lives; fails if it is gone.
   Result<void> pin_host_side(VirtualRange range, HazardPin& pin);
 

@@ -6,6 +6,8 @@
 
 #include "base/scope_exit.h"
 #include "base/size_text.h"
+#include "observe/unwritten_memory.h"
+#include "stream/pool_reuse.h"
 
 namespace understudy {
 
@@ -16,6 +18,21 @@ Error pool_ended() {
                        "memPool is no pool: it was destroyed, its device was reset, or it never "
                        "was one");
 }
+
+namespace {
+
+// Where the free has yet to run, tasks that come before the allocation may read what was there:
+// then all of it counts as written.
+void note_begin(const Extent& extent, const FreeMark& before) {
+  const VirtualRange host{extent.backing->alias(extent.offset), extent.size};
+  if (has_run(before)) {
+    UnwrittenMemory::renew(host);
+  } else {
+    UnwrittenMemory::write(host);
+  }
+}
+
+}  // namespace
 
 // ---- Planning ----
 
@@ -117,7 +134,7 @@ Result<std::optional<VirtualAddress>> PoolGrowth::grow(const PoolReference& refe
     MutexLock lock(pool.mutex);
     if (reference.valid()) {
       pool.ranges->finish_growth(move.range.base);
-      begin_allocation_locked(pool, move.range, *move.segment);
+      begin_allocation_locked(pool, move.range, *move.segment, {});
       finish_move_locked(pool);
       return std::optional(move.range.base);
     }
@@ -234,7 +251,9 @@ void PoolGrowth::drain(MemoryPool& pool) noexcept {
 // ---- Under the lock ----
 
 void PoolGrowth::begin_allocation_locked(MemoryPool& pool, VirtualRange range,
-                                         const PoolSegment& segment) {
+                                         const PoolSegment& segment, const FreeMark& before) {
+  if (is_init_checked()) [[unlikely]]
+    note_begin(segment.extent_of(range), before);
   segment.parts->add(segment.granule_of(range.base), range.size / kGranule);
   pool.used_high = std::max(pool.used_high, pool.ranges->used_bytes());
   pool.reserved_high = std::max(pool.reserved_high, pool.ranges->backed_bytes());

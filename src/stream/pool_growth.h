@@ -50,9 +50,10 @@ class PoolGrowth {
   // nothing.
   void drain(MemoryPool& pool) noexcept;
 
-  // An allocation begins or ends.
+  // An allocation begins or ends. `before` is the mark of a free range that it takes.
   static void begin_allocation_locked(MemoryPool& pool, VirtualRange range,
-                                      const PoolSegment& segment) US_REQUIRES(pool.mutex);
+                                      const PoolSegment& segment, const FreeMark& before)
+      US_REQUIRES(pool.mutex);
   static void end_allocation_locked(MemoryPool& pool, const PoolRange& range, const FreeMark& mark)
       US_REQUIRES(pool.mutex);
 

@@ -75,7 +75,7 @@ Result<uint64_t> Streams::submit_prepared(const StreamReference& reference, Task
   task.submitter = platform::kernel_thread_id();
   stream.queue.prepare(stream.submitted.load(std::memory_order_relaxed));
   ProgramPlace place;
-  if (is_order_checked()) [[unlikely]]
+  if (is_checked(kTaskChecks)) [[unlikely]]
     place = History::here();
   uint64_t position = 0;
   {
@@ -85,7 +85,7 @@ Result<uint64_t> Streams::submit_prepared(const StreamReference& reference, Task
     }
     // It may have been stopped since; what comes after that is refused, what came before dropped.
     US_TRY(lasting_failure(reference));
-    if (is_order_checked()) [[unlikely]]
+    if (is_checked(kTaskChecks)) [[unlikely]]
       note_queued_task(stream, stream.submitted.load(std::memory_order_relaxed) + 1, task, place);
     position = stream.push_locked(task);
   }

@@ -20,8 +20,8 @@ bool calls_user(TaskKind kind) { return kind == TaskKind::kHostFunction; }
 
 // Before the task counts as done, so that what comes behind it is told so.
 void note_done(const FrontTask& front, Order::Outcome outcome) {
-  if (is_order_checked()) [[unlikely]]
-    Order::note_done(task_at(front.stream, front.position), outcome);
+  if (is_checked(kTaskChecks)) [[unlikely]]
+    note_task_done(front, outcome);
 }
 
 // Faults of the memory that a task names are faults of the device; running out of it is not.

@@ -5,6 +5,9 @@
 #include <new>
 #include <vector>
 
+#include "observe/queued_places.h"
+#include "observe/unwritten_memory.h"
+
 namespace understudy {
 
 namespace {
@@ -89,6 +92,22 @@ QueuedGate gate_of(const Task& task) {
   }
 }
 
+// Whether it may read memory that was never written.
+bool reads_memory(TaskKind kind) {
+  switch (kind) {
+    case TaskKind::kCopy:
+    case TaskKind::kCopyRows:
+    case TaskKind::kCopyList:
+    case TaskKind::kCopyDescribed:
+    case TaskKind::kCopyIndirect:
+    case TaskKind::kMemoryHint:
+    case TaskKind::kReduce:
+      return true;
+    default:
+      return false;
+  }
+}
+
 // Calls note(uses) of what `add` adds; not for want of memory.
 template <typename Add, typename Note>
 void with_uses(Add add, Note note) noexcept {
@@ -105,10 +124,20 @@ void with_uses(Add add, Note note) noexcept {
 
 void note_queued_task(const Stream& stream, uint64_t position, const Task& task,
                       const ProgramPlace& place) noexcept {
+  if (is_init_checked() && reads_memory(task.kind)) {
+    QueuedPlaces::add(task_at(stream, position), place);
+  }
+  if (!is_order_checked()) return;
   with_uses([&](Uses& uses) { uses = uses_of(task); },
             [&](const Uses& uses) {
               Order::note_queued(task_at(stream, position), uses, gate_of(task), place);
             });
+}
+
+void note_task_done(const FrontTask& front, Order::Outcome outcome) noexcept {
+  const StreamTask task = task_at(front.stream, front.position);
+  if (is_init_checked() && reads_memory(front.task.kind)) QueuedPlaces::remove(task);
+  if (is_order_checked()) Order::note_done(task, outcome);
 }
 
 void note_moved(const Copy& copy) noexcept {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What tasks and calls do to memory, as the check `order` wants to know it (observe/order.h). Where
-// that is not chosen, each of the inline functions is one test of a word.
+// What tasks and calls do to memory, as the check `order` wants to know it (observe/order.h), and
+// where tasks were queued, for those that run them. Where neither is asked for, each of the inline
+// functions is one test of a word.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +17,9 @@ namespace understudy {
 inline StreamTask task_at(const Stream& stream, uint64_t position) {
   return {stream.index, position};
 }
+
+// The checks that want to know of tasks.
+inline constexpr CheckSet kTaskChecks = CheckSet::of(Check::kOrder, Check::kInit);
 
 // A task is about to be added at the position. Under the lock of the queue.
 [[gnu::cold]] void note_queued_task(const Stream& stream, uint64_t position, const Task& task,
@@ -48,6 +52,8 @@ class OrderedFunction {
   const Order::AfterFunction after_;
   const bool is_noted_;
 };
+// A task ran, or was dropped.
+[[gnu::cold]] void note_task_done(const FrontTask& front, Order::Outcome outcome) noexcept;
 // A task has found out what it moves.
 [[gnu::cold]] void note_found(const FrontTask& front, const Copy& copy) noexcept;
 

@@ -149,7 +149,7 @@ Result<TaskStep> WaitTasks::wait_for_value(const FrontTask& front) {
   ValueTask& value = front.task.value;
   uint64_t memory = 0;
   US_TRY(transfer_.copy(to_address(&memory), value.address, sizeof memory, front.task.device,
-                        {Sides::kToHost}));
+                        {.sides = Sides::kToHost, .is_look = true}));
   if (holds(value.condition, memory, value.value) || front.is_stopped()) {
     note_waited_for_others(front);
     return TaskStep::kDone;

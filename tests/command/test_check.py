@@ -383,6 +383,7 @@ MISUSES = {
   aclrtCreateStream(&stream);
   aclrtMallocHost(&host, 4096);
   aclrtMalloc(&memory, 4096, ACL_MEM_MALLOC_HUGE_FIRST);
+  aclrtMemset(memory, 4096, 0, 4096);
   aclrtMemcpyAsync(host, 64, memory, 64, ACL_MEMCPY_DEVICE_TO_HOST, stream);
   aclrtSynchronizeStream(stream);
   aclrtFree(memory);
@@ -562,7 +563,7 @@ def test_junit_report(check, tmp_path):
     assert run.returncode == FOUND
     suite = xml.etree.ElementTree.parse(tmp_path / "report.xml").getroot()
     cases = {case.get("name"): case.find("failure") for case in suite}
-    assert set(cases) == {"history", "leaks", "host", "order"}
+    assert set(cases) == {"history", "leaks", "host", "order", "init"}
     assert (suite.get("tests"), suite.get("failures")) == (str(len(cases)), "1")
     assert cases["leaks"] is None
     assert "used again at prog.c:" in cases["history"].get("message")
