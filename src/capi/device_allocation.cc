@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Device memory: allocate and free, that of the media chapter too. Rules: MALLOC, FREE, POLICY.
+#include <new>
+
 #include "acl/acl_rt.h"
 #include "acl/ops/acl_dvpp.h"
 #include "capi/call.h"
@@ -25,17 +27,21 @@ Result<uint64_t> rounded_size(uint64_t size) {
 
 // The life of an allocation begins, where that is of interest.
 [[gnu::cold]] void note_allocation(Runtime& runtime, VirtualAddress address, uint64_t size,
-                                   const AllocationRequest& request) {
-  PageUse pages;
-  if (const auto view = runtime.address_space().translation().find(address)) {
-    pages.page = page_size(view->page_kind);
-    pages.taken = align_up(request.usable, pages.page).value_or(size);
+                                   const AllocationRequest& request) noexcept {
+  try {
+    PageUse pages;
+    if (const auto view = runtime.address_space().translation().find(address)) {
+      pages.page = page_size(view->page_kind);
+      pages.taken = align_up(request.usable, pages.page).value_or(size);
+    }
+    History::begin({.kind = ObjectKind::kAllocation,
+                    .number = address,
+                    .size = size,
+                    .device = static_cast<int32_t>(request.device),
+                    .pages = pages});
+  } catch (const std::bad_alloc&) {
+    return;  // its life is not known; the allocation itself is good
   }
-  History::begin({.kind = ObjectKind::kAllocation,
-                  .number = address,
-                  .size = size,
-                  .device = static_cast<int32_t>(request.device),
-                  .pages = pages});
 }
 
 struct MallocCall {

@@ -7,6 +7,7 @@
 #include "base/size_text.h"
 #include "observe/findings.h"
 #include "observe/history.h"
+#include "observe/place_text.h"
 #include "observe/stack_text.h"
 #include "platform/log.h"
 
@@ -26,11 +27,6 @@ void advise_here(std::string_view topic, Sentence sentence) noexcept {
 }
 
 }  // namespace
-
-std::string call_at(const ProgramPlace& place) {
-  return std::string(place.function == nullptr ? "a call" : place.function) + " at " +
-         place_of(place.stack);
-}
 
 void advise(std::string_view topic, const ProgramPlace& place, std::string sentence) noexcept {
   try {

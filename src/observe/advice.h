@@ -17,9 +17,6 @@ namespace understudy {
 
 inline bool is_advised() { return is_checked(Check::kAdvice); }
 
-// "aclrtMalloc at kv.c:41"; may throw std::bad_alloc.
-std::string call_at(const ProgramPlace& place);
-
 // The sentence is about a place of the program. `topic` is constant.
 void advise(std::string_view topic, const ProgramPlace& place, std::string sentence) noexcept;
 

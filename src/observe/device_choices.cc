@@ -11,7 +11,7 @@
 #include "observe/advice.h"
 #include "observe/history.h"
 #include "observe/leaks.h"
-#include "observe/stack_text.h"
+#include "observe/place_text.h"
 #include "platform/fork_sentinel.h"
 #include "platform/log.h"
 

@@ -12,6 +12,7 @@
 #include "base/size_text.h"
 #include "base/sizes.h"
 #include "observe/advice.h"
+#include "observe/place_text.h"
 #include "platform/fork_sentinel.h"
 #include "platform/log.h"
 

@@ -118,8 +118,8 @@ void withdraw_socket() {
 // C library's list of handlers, would leave the child waiting for it for ever.
 [[maybe_unused]] const bool withdraws_at_exit = std::atexit(withdraw_socket) == 0;
 
-// What a schedule did. Before checks end the process with a status of theirs, and behind all handlers
-// of exit, some of which wait for streams.
+// What a schedule did. Before checks end the process with a status of theirs, and behind all
+// handlers of exit, some of which wait for streams.
 [[gnu::destructor]] void tell_schedule() {
   if (Runtime* const runtime = Runtime::existing()) runtime->streams().tell_schedule();
 }
