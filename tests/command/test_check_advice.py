@@ -116,11 +116,13 @@ PROGRAMS = {
 """ + STREAM_END),
     "pageable_rows": (STREAM + """
   static char bytes[65536];
+  aclrtMemset(memory, 65536, 0, 65536);
   aclrtMemcpy2dAsync(bytes, 128, memory, 128, 64, 16, ACL_MEMCPY_DEVICE_TO_HOST, stream); /*here*/
 """ + STREAM_END, ["aclrtMemcpy2dAsync at ", "copies 1 KiB of host memory that is not page-locked"],
         STREAM + """
   static char bytes[65536] __attribute__((aligned(4096)));
   aclrtHostRegisterV2(bytes, sizeof bytes, ACL_HOST_REG_PINNED);
+  aclrtMemset(memory, 65536, 0, 65536);
   aclrtMemcpy2dAsync(bytes, 128, memory, 128, 64, 16, ACL_MEMCPY_DEVICE_TO_HOST, stream);
   aclrtSynchronizeStream(stream);
   aclrtHostUnregister(bytes);
