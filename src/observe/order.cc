@@ -12,6 +12,7 @@
 #include "observe/order_report.h"
 #include "platform/fork_sentinel.h"
 #include "platform/log.h"
+#include "platform/thread.h"
 
 namespace understudy {
 
@@ -75,15 +76,9 @@ void Order::attempt(Step step) noexcept {
 
 // ---- Calls of the program ----
 
-void Order::note_queued(StreamTask task, std::span<const MemoryUse> uses, const QueuedGate& gate,
-                        const ProgramPlace& place) noexcept {
+void Order::note_queued(uint32_t stream, QueuedTask task) noexcept {
   attempt([&] {
-    QueuedTask queued;
-    queued.position = task.position;
-    queued.uses.assign(uses.begin(), uses.end());
-    queued.gate = gate;
-    queued.place = place;
-    with_relation([&](OrderRelation& relation) { relation.add_task(task.stream, queued); });
+    with_relation([&](OrderRelation& relation) { relation.add_task(stream, std::move(task)); });
   });
 }
 
@@ -96,6 +91,16 @@ void Order::note_behind(uint32_t stream, uint64_t last_queued, StreamTask behind
 
 void Order::note_known(StreamTask task) noexcept {
   attempt([&] { with_relation([&](OrderRelation& relation) { relation.know(task); }); });
+}
+
+void Order::note_wait(StreamTask task) noexcept {
+  // Another thread may yet set what is waited for.
+  if (platform::program_threads() != 1) return;
+  attempt([&] {
+    const auto found =
+        with_relation([&](OrderRelation& relation) { return relation.find_endless_wait(task); });
+    if (found) tell_endless_wait(*found, History::here());
+  });
 }
 
 void Order::note_all_known() noexcept {
@@ -165,6 +170,10 @@ void Order::note_notify_waited(uint32_t stream, uint32_t notify) noexcept {
   attempt([&] {
     with_relation([&](OrderRelation& relation) { relation.wait_for_notify(stream, notify); });
   });
+}
+
+void Order::note_notify_shared(uint32_t notify) noexcept {
+  attempt([&] { with_relation([&](OrderRelation& relation) { relation.share_notify(notify); }); });
 }
 
 void Order::note_function_begun(StreamTask task) noexcept {

@@ -40,12 +40,13 @@ class Order {
 
   // ---- Calls of the program.
   // Before the task can run. REQUIRES: tasks of a stream come in the order of their positions.
-  static void note_queued(StreamTask task, std::span<const MemoryUse> uses, const QueuedGate& gate,
-                          const ProgramPlace& place) noexcept;
+  static void note_queued(uint32_t stream, QueuedTask task) noexcept;
   // The next task of `stream` comes behind `behind`, without a task that waits for it.
   static void note_behind(uint32_t stream, uint64_t last_queued, StreamTask behind) noexcept;
   // The program knows that the task is done.
   static void note_known(StreamTask task) noexcept;
+  // It is about to wait for the task, without a limit. Tells if that cannot end.
+  static void note_wait(StreamTask task) noexcept;
   // It was told so by another process, which may know of anything.
   static void note_all_known() noexcept;
   // A call that uses memory itself, before it does.
@@ -63,6 +64,8 @@ class Order {
   static void note_waited_for_others(uint32_t stream) noexcept;
   static void note_notify_changed(StreamTask task, uint32_t notify) noexcept;
   static void note_notify_waited(uint32_t stream, uint32_t notify) noexcept;
+  // Other processes may set it from now on.
+  static void note_notify_shared(uint32_t notify) noexcept;
   // It calls a function of the program, which then knows where the stream is. A stream that waits
   // for the function goes on behind it, and so behind what the program knows by then.
   static void note_function_begun(StreamTask task) noexcept;

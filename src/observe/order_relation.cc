@@ -47,7 +47,7 @@ bool OrderRelation::runs_by_itself(StreamTask task, unsigned steps) const {
   for (const QueuedTask& each : found->second.queued()) {
     if (each.position > task.position) break;
     if (each.gate.kind == QueuedGate::Kind::kNone) continue;
-    if (each.gate.kind == QueuedGate::Kind::kOpen || steps == 0) return false;
+    if (each.gate.kind != QueuedGate::Kind::kRecord || steps == 0) return false;
     if (!runs_by_itself(each.gate.record, steps - 1)) return false;
   }
   return true;
@@ -78,6 +78,12 @@ std::optional<TaskAccess> OrderRelation::find_conflict(const MemoryUse& what) co
   return accesses_.find_unordered(what, *known_);
 }
 
+std::optional<EndlessWait> OrderRelation::find_endless_wait(StreamTask task) const {
+  // Such a function may set any notify.
+  if (functions_running_ != 0) return std::nullopt;
+  return EndlessWaitSearch(streams_, notifies_).find(task);
+}
+
 // ---- Streams ----
 
 void OrderRelation::record(StreamTask record) {
@@ -102,11 +108,17 @@ void OrderRelation::wait_for_others(uint32_t stream) {
 void OrderRelation::change_notify(StreamTask task, uint32_t notify) {
   OrderedStream& stream = streams_[task.stream];
   stream.arrive(task);
-  notifies_[notify].join(stream.clock());
+  OrderedNotify& changed = notifies_[notify];
+  changed.clock.join(stream.clock());
+  changed.may_be_set = true;
 }
 
 void OrderRelation::wait_for_notify(uint32_t stream, uint32_t notify) {
-  streams_[stream].join(notifies_[notify]);
+  OrderedStream& waiting = streams_[stream];
+  OrderedNotify& taken = notifies_[notify];
+  waiting.join(taken.clock);
+  taken.may_be_set = false;
+  waiting.pass(notify);
 }
 
 void OrderRelation::begin_function(StreamTask task) {

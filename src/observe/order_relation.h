@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "observe/access_map.h"
+#include "observe/endless_wait.h"
 #include "observe/ordered_stream.h"
 #include "observe/queued_task.h"
 #include "observe/stream_clock.h"
@@ -36,11 +37,15 @@ class OrderRelation {
   // What conflicts with a use by a call, among what is queued and what is done.
   std::optional<TaskAccess> find_conflict(const MemoryUse& what) const;
   void forget(VirtualRange range) { accesses_.forget(range); }
+  // What keeps the task from ever being done, if the program does nothing more.
+  std::optional<EndlessWait> find_endless_wait(StreamTask task) const;
 
   void record(StreamTask record);
   void wait(uint32_t stream, StreamTask record);
   void wait_for_others(uint32_t stream);
   void change_notify(StreamTask task, uint32_t notify);
+  // Other processes may set it from now on.
+  void share_notify(uint32_t notify) { notifies_[notify].may_be_set_by_others = true; }
   void wait_for_notify(uint32_t stream, uint32_t notify);
   void begin_function(StreamTask task);
   void end_function();
@@ -62,7 +67,7 @@ class OrderRelation {
 
   ClockSnapshot known_ = std::make_shared<const StreamClock>();
   std::map<uint32_t, OrderedStream> streams_;
-  std::map<uint32_t, StreamClock> notifies_;
+  std::map<uint32_t, OrderedNotify> notifies_;
   AccessMap accesses_;
   unsigned functions_running_ = 0;
 };

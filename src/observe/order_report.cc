@@ -62,4 +62,17 @@ void tell_disorder(const TaskAccess& first, const LaterUse& second) {
   Findings::add(std::move(finding));
 }
 
+void tell_endless_wait(const EndlessWait& wait, const ProgramPlace& waiting) {
+  Finding finding;
+  finding.check = Check::kOrder;
+  finding.topic = "endless";
+  finding.sentence =
+      call_at(waiting) + " waits for ever: " + call_at(wait.place) + on_stream(wait.task.stream) +
+      " waits for notify " + std::to_string(wait.notify) +
+      ", and nothing that is queued can record it; record it on another stream first";
+  finding.notes.push_back({"waits" + by_call(waiting), waiting});
+  finding.notes.push_back({"queued" + by_call(wait.place), wait.place});
+  Findings::add(std::move(finding));
+}
+
 }  // namespace understudy

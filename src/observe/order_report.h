@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Disorder in sentences, with the order that is missing.
+// Disorder, and waits that cannot end, in sentences with what is missing.
 #pragma once
 
 #include "observe/access_map.h"
+#include "observe/endless_wait.h"
 #include "observe/object_life.h"
 
 namespace understudy {
@@ -17,7 +18,9 @@ struct LaterUse {
   const char* ended = "frees";  // what an end does to memory
 };
 
-// Adds a finding. May throw std::bad_alloc.
+// Each adds a finding. May throw std::bad_alloc.
 void tell_disorder(const TaskAccess& first, const LaterUse& second);
+// The program waits at a place for a stream that cannot get on.
+void tell_endless_wait(const EndlessWait& wait, const ProgramPlace& waiting);
 
 }  // namespace understudy

@@ -54,6 +54,14 @@ class OrderedStream {
     return found;
   }
   const std::deque<QueuedTask>& queued() const { return queued_; }
+  // The first task that waits for the notify does so no more.
+  void pass(uint32_t notify) {
+    for (QueuedTask& each : queued_) {
+      if (each.gate.kind != QueuedGate::Kind::kNotify || each.gate.notify != notify) continue;
+      each.gate = {};
+      return;
+    }
+  }
 
  private:
   static constexpr size_t kMostRecords = 1024;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "observe/access_map.h"
@@ -17,10 +18,12 @@ struct QueuedGate {
   enum class Kind : uint8_t {
     kNone,
     kRecord,  // a task of another stream
+    kNotify,  // a flag that only tasks of this process set
     kOpen,    // something that the program may still do, or that its own code decides
   };
   Kind kind = Kind::kNone;
   StreamTask record;
+  uint32_t notify = 0;
 };
 
 struct QueuedTask {
@@ -28,6 +31,7 @@ struct QueuedTask {
   ClockSnapshot behind;  // what it comes behind, besides the tasks before it
   std::vector<MemoryUse> uses;
   QueuedGate gate;
+  std::optional<uint32_t> changed_notify;  // by this task
   ProgramPlace place;
 };
 

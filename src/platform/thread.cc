@@ -4,18 +4,35 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <new>
 #include <string>
 
+#include "base/scope_exit.h"
 #include "platform/fault_plan.h"
+#include "platform/fork_sentinel.h"
 
 namespace understudy::platform {
 
 namespace {
+
+// Threads that start_thread has started: those that may or may not be there yet, and those that
+// are.
+std::atomic<unsigned> starting_threads{0};
+std::atomic<unsigned> own_threads{0};
+
+// Threads of the parent are not there.
+[[maybe_unused]] const bool forgets_in_fork_child =
+    (call_in_fork_child([] {
+       starting_threads.store(0, std::memory_order_relaxed);
+       own_threads.store(0, std::memory_order_relaxed);
+     }),
+     true);
 
 struct Start {
   void (*body)(void*);
@@ -25,6 +42,10 @@ struct Start {
 
 void* run(void* raw) {
   const std::unique_ptr<Start> start(static_cast<Start*>(raw));
+  own_threads.fetch_add(1);
+  starting_threads.fetch_sub(1);
+  // Also where a function of the program ends the thread.
+  const ScopeExit count([] { own_threads.fetch_sub(1); });
   pthread_setname_np(pthread_self(), start->name);
   // Nor do its calls of functions of the program end it, unless those do it themselves.
   pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, nullptr);
@@ -58,7 +79,9 @@ Result<void> start_thread(const char* name, void (*body)(void*), void* argument)
     sigset_t before;
     pthread_sigmask(SIG_BLOCK, &blocked, &before);
     pthread_t thread;
+    starting_threads.fetch_add(1);
     failure = pthread_create(&thread, nullptr, run, start.get());
+    if (failure != 0) starting_threads.fetch_sub(1);
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     if (failure == 0) {
       (void)start.release();
@@ -76,6 +99,19 @@ unsigned usable_processors() {
   }
   // More processors than the set has room for.
   return static_cast<unsigned>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
+}
+
+unsigned program_threads() {
+  constexpr int kPatience = 1000;  // turns of other threads, which is plenty for one to begin
+  for (int turn = 0; starting_threads.load() != 0; ++turn) {
+    if (turn == kPatience) return 0;
+    sched_yield();
+  }
+  struct stat task {};
+  if (stat("/proc/self/task", &task) != 0 || task.st_nlink <= 2) return 0;
+  // A folder each, beside . and .. Threads of our own that end may count as the program's.
+  const auto all = static_cast<unsigned>(task.st_nlink - 2);
+  return all - std::min(all, own_threads.load());
 }
 
 uint64_t thread_identity() { return static_cast<uint64_t>(pthread_self()); }

@@ -16,6 +16,9 @@ Result<void> start_thread(const char* name, void (*body)(void*), void* argument)
 // How many processors this process may use at this moment.
 unsigned usable_processors();
 
+// How many threads the process has, but for those that start_thread has started; 0: not known.
+unsigned program_threads();
+
 // The number that pthread_self gives, by which programs name a thread.
 uint64_t thread_identity();
 // The number that the kernel's tools show.

@@ -7,6 +7,7 @@
 
 #include "base/scope_exit.h"
 #include "observe/history.h"
+#include "observe/order.h"
 #include "stream/notify_tasks.h"
 
 namespace understudy {
@@ -206,6 +207,8 @@ Result<ShareToken> Notifies::share(const NotifyReference& reference,
     }
   }
   if (is_taken) {
+    if (is_order_checked()) [[unlikely]]
+      Order::note_notify_shared(notify.index);
     listener_.start();
     notify.changes.fetch_add(1);
     streams_.wait_graph().note_change(notify.waits);

@@ -152,6 +152,7 @@ Streams::Target Streams::everything_queued(const StreamReference& reference) {
 
 Result<void> Streams::wait_for(const Target& target, Deadline deadline) {
   Stream& stream = *target.stream.stream;
+  note_wait_for_task(stream, target.position, deadline);
   while (!stream.is_done(target.position)) {
     const WaitGraph::Outcome outcome = waiter_.wait_once(stream, target.position, deadline);
     if (stream.aborts.load() != target.aborts) return aborted(stream);

@@ -103,6 +103,7 @@ class Streams {
   }
   // Waits until a task is done. False at the deadline.
   bool wait_until(Stream& stream, uint64_t position, Deadline deadline) {
+    note_wait_for_task(stream, position, deadline);
     if (!waiter_.wait_until(stream, position, deadline)) return false;
     note_known_task(stream, position);
     return true;

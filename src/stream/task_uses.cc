@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <new>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "observe/queued_places.h"
@@ -76,20 +78,33 @@ Uses uses_of(const Task& task) {
   return uses;
 }
 
+// Whether a wait without a limit is for a flag that this process alone has made.
+bool is_own_flag(const NotifyWaitTask& wait) {
+  return wait.limit_seconds == 0 && !wait.notify->is_imported.load() &&
+         wait.notify->family.load() == NotifyFamily::kFlag;
+}
+
 QueuedGate gate_of(const Task& task) {
   switch (task.kind) {
     case TaskKind::kWaitForRecord:
       if (task.wait.stream == nullptr) return {QueuedGate::Kind::kOpen, {}};
       return {QueuedGate::Kind::kRecord, task_at(*task.wait.stream, task.wait.position)};
+    case TaskKind::kWaitForNotify:
+      if (!is_own_flag(task.notify_wait)) return {QueuedGate::Kind::kOpen, {}};
+      return {QueuedGate::Kind::kNotify, {}, task.notify_wait.notify->index};
     case TaskKind::kWaitForShared:
     case TaskKind::kWaitForValue:
-    case TaskKind::kWaitForNotify:
     case TaskKind::kHostFunction:
     case TaskKind::kReport:
       return {QueuedGate::Kind::kOpen, {}};
     default:
       return {};
   }
+}
+
+std::optional<uint32_t> notify_set_by(const Task& task) {
+  if (task.kind != TaskKind::kChangeNotify || task.notify_change.change.value == 0) return {};
+  return task.notify_change.notify->index;
 }
 
 // Whether it may read memory that was never written.
@@ -129,8 +144,13 @@ void note_queued_task(const Stream& stream, uint64_t position, const Task& task,
   }
   if (!is_order_checked()) return;
   with_uses([&](Uses& uses) { uses = uses_of(task); },
-            [&](const Uses& uses) {
-              Order::note_queued(task_at(stream, position), uses, gate_of(task), place);
+            [&](Uses& uses) {
+              Order::note_queued(stream.index, {.position = position,
+                                                .behind = {},
+                                                .uses = std::move(uses),
+                                                .gate = gate_of(task),
+                                                .changed_notify = notify_set_by(task),
+                                                .place = place});
             });
 }
 

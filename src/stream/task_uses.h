@@ -30,6 +30,13 @@ inline void note_known_task(const Stream& stream, uint64_t position) noexcept {
     Order::note_known(task_at(stream, position));
 }
 
+// The caller, a thread of the program, is about to wait for the task.
+inline void note_wait_for_task(const Stream& stream, uint64_t position,
+                               Deadline deadline) noexcept {
+  if (is_order_checked() && deadline == kNever) [[unlikely]]
+    Order::note_wait(task_at(stream, position));
+}
+
 // A call of the program is about to move or set bytes itself.
 [[gnu::cold]] void note_moved(const Copy& copy) noexcept;
 [[gnu::cold]] void note_moved(const PlaneCopy& rows) noexcept;

@@ -5,6 +5,8 @@ lines, programs that wait run in silence.
 Each wrong body has its lines marked /*first*/ and /*second*/; the right one has what was missing.
 """
 
+import signal
+
 import pytest
 from conftest import BUILD
 from test_check import FOUND, check, line_of  # noqa: F401  (check is a fixture)
@@ -211,6 +213,71 @@ def test_a_function_that_a_stream_calls_comes_in_its_order(check):  # noqa: F811
 """
     begin = BEGINNING.replace("int main(void) {", FUNCTION)
     result = check(BEFORE + body + AFTER, "--check=order", begin=begin)
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+# Programs that wait for ever, but for the limit that a signal is.
+ENDLESS = {
+    "no_record": """
+  alarm(1);
+  aclrtWaitAndResetNotify(notify, one, 0); /*queued*/
+  aclrtSynchronizeStream(one); /*waits*/
+""",
+    "each_waits_for_the_other": """
+  aclrtNotify other_notify = NULL;
+  aclrtCreateNotify(&other_notify, 0);
+  alarm(1);
+  aclrtWaitAndResetNotify(notify, one, 0); /*queued*/
+  aclrtRecordNotify(other_notify, one);
+  aclrtWaitAndResetNotify(other_notify, two, 0);
+  aclrtRecordNotify(notify, two);
+  aclrtSynchronizeStream(one); /*waits*/
+""",
+    "behind_an_event": """
+  alarm(1);
+  aclrtWaitAndResetNotify(notify, one, 0); /*queued*/
+  aclrtRecordEvent(event, one);
+  aclrtStreamWaitEvent(two, event);
+  aclrtSynchronizeEvent(event); /*waits*/
+""",
+}
+
+
+@pytest.mark.parametrize("name", ENDLESS)
+def test_wait_that_cannot_end_is_told(check, name):  # noqa: F811
+    body = BEFORE + ENDLESS[name]
+    result = check(body, "--check=order")
+    assert result.returncode == -signal.SIGALRM, result.stderr
+    told = [line for line in result.stderr.splitlines() if line.startswith("understudy: order:")]
+    assert len(told) == 1 and "waits for ever" in told[0], result.stderr
+    for mark in ("queued", "waits"):
+        assert line_of(body, mark) in told[0]
+
+
+THREAD = """
+static aclrtNotify thread_notify;
+static aclrtStream thread_stream;
+#include <pthread.h>
+static void* record(void* unused) {
+  (void)unused;
+  aclrtSetDevice(0);
+  aclrtRecordNotify(thread_notify, thread_stream);
+  return NULL;
+}
+int main(void) {"""
+
+
+def test_wait_that_another_thread_ends_is_silent(check):  # noqa: F811
+    from test_check import BEGINNING
+    result = check(BEFORE + """
+  pthread_t thread;
+  thread_notify = notify;
+  thread_stream = two;
+  aclrtWaitAndResetNotify(notify, one, 0);
+  pthread_create(&thread, NULL, record, NULL);
+  aclrtSynchronizeStream(one);
+  pthread_join(thread, NULL);
+""" + AFTER, "--check=order", begin=BEGINNING.replace("int main(void) {", THREAD))
     assert (result.returncode, result.stderr) == (0, "")
 
 

@@ -26,6 +26,13 @@ class OrderRelationTest : public testing::Test {
     relation_.add_task(stream, task);
     return {stream, task.position};
   }
+  StreamTask queue_change(uint32_t stream, uint32_t notify) {
+    QueuedTask task;
+    task.position = ++last_[stream];
+    task.changed_notify = notify;
+    relation_.add_task(stream, task);
+    return {stream, task.position};
+  }
   // How many conflicts the task has with earlier ones.
   size_t run(StreamTask task) {
     std::vector<TaskDisorder> found;
@@ -130,6 +137,63 @@ TEST_F(OrderRelationTest, MemoryThatBeginsAgainHasNoPast) {
   queue_and_run(1, kWrite);
   relation_.forget(kBytes);
   EXPECT_EQ(queue_and_run(2, kWrite), 0U);
+}
+
+// ---- Waits that cannot end ----
+
+constexpr uint32_t kFlag = 4;
+constexpr QueuedGate kFlagGate{QueuedGate::Kind::kNotify, {}, kFlag};
+
+TEST_F(OrderRelationTest, WaitForANotifyThatNothingSetsIsEndless) {
+  const StreamTask wait = queue(1, {}, kFlagGate);
+  const StreamTask behind = queue(1, {kWrite});
+  const auto found = relation_.find_endless_wait(behind);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->notify, kFlag);
+  EXPECT_EQ(found->task.position, wait.position);
+}
+
+TEST_F(OrderRelationTest, WaitForANotifyThatAQueuedTaskSetsEnds) {
+  const StreamTask wait = queue(1, {}, kFlagGate);
+  queue_change(2, kFlag);
+  EXPECT_FALSE(relation_.find_endless_wait(wait));
+}
+
+TEST_F(OrderRelationTest, WaitForANotifyThatWasSetEnds) {
+  const StreamTask wait = queue(1, {}, kFlagGate);
+  const StreamTask change = queue_change(2, kFlag);
+  relation_.change_notify(change, kFlag);
+  run(change);
+  EXPECT_FALSE(relation_.find_endless_wait(wait));
+  relation_.wait_for_notify(1, kFlag);
+  EXPECT_FALSE(relation_.find_endless_wait(wait)) << "it has passed";
+}
+
+TEST_F(OrderRelationTest, StreamsThatWaitForEachOtherWaitForEver) {
+  const StreamTask wait = queue(1, {}, kFlagGate);
+  queue_change(1, kFlag + 1);
+  queue(2, {}, {QueuedGate::Kind::kNotify, {}, kFlag + 1});
+  queue_change(2, kFlag);
+  EXPECT_TRUE(relation_.find_endless_wait(wait));
+}
+
+TEST_F(OrderRelationTest, WaitBehindARecordThatCannotComeIsEndless) {
+  queue(2, {}, kFlagGate);
+  const StreamTask recorded = queue(2, {});
+  const StreamTask wait = queue(1, {}, {QueuedGate::Kind::kRecord, recorded});
+  const auto found = relation_.find_endless_wait(wait);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->task.stream, 2U);
+}
+
+TEST_F(OrderRelationTest, InDoubtAWaitEnds) {
+  const StreamTask wait = queue(1, {}, kFlagGate);
+  const StreamTask open = queue(2, {}, {QueuedGate::Kind::kOpen, {}});
+  EXPECT_FALSE(relation_.find_endless_wait(wait)) << "a function may set it";
+  run(open);
+  EXPECT_TRUE(relation_.find_endless_wait(wait));
+  relation_.share_notify(kFlag);
+  EXPECT_FALSE(relation_.find_endless_wait(wait)) << "another process may set it";
 }
 
 TEST_F(OrderRelationTest, RangesThatAreNoneAreLeftOut) {

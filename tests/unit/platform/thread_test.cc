@@ -113,5 +113,32 @@ TEST(ThreadFacts, ProcessorsAreThoseOfTheAffinityMask) {
   }).join();
 }
 
+// Others of this program's tests may have left threads that are about to end.
+TEST(Thread, ThreadsOfTheProgramAreCountedWithoutOurs) {
+  struct Gate {
+    std::atomic<bool> is_open{false};
+    std::atomic<bool> is_left{false};
+  } gate;
+  const unsigned before = program_threads();
+  ASSERT_GE(before, 1U);
+  const Result<void> started = start_thread(
+      "counted",
+      [](void* raw) {
+        auto& own = *static_cast<Gate*>(raw);
+        while (!own.is_open.load()) sched_yield();
+        own.is_left.store(true);
+      },
+      &gate);
+  ASSERT_TRUE(started.ok());
+  EXPECT_LE(program_threads(), before);
+  std::thread other([&] {
+    while (!gate.is_open.load()) sched_yield();
+  });
+  EXPECT_GE(program_threads(), 2U);
+  gate.is_open.store(true);
+  other.join();
+  while (!gate.is_left.load()) sched_yield();
+}
+
 }  // namespace
 }  // namespace understudy::platform
