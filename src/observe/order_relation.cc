@@ -41,20 +41,28 @@ void OrderRelation::know(const StreamClock& clock) {
   known_ = std::move(more);
 }
 
-bool OrderRelation::runs_by_itself(StreamTask task, unsigned steps) const {
+bool OrderRelation::runs_by_itself(StreamTask task, unsigned steps, Positions& looked_at) const {
   const auto found = streams_.find(task.stream);
   if (found == streams_.end()) return true;
+  uint64_t& seen = looked_at[task.stream];
   for (const QueuedTask& each : found->second.queued()) {
     if (each.position > task.position) break;
+    if (each.position <= seen) continue;
+    seen = each.position;
     if (each.gate.kind == QueuedGate::Kind::kNone) continue;
     if (each.gate.kind != QueuedGate::Kind::kRecord || steps == 0) return false;
-    if (!runs_by_itself(each.gate.record, steps - 1)) return false;
+    if (!runs_by_itself(each.gate.record, steps - 1, looked_at)) return false;
   }
   return true;
 }
 
-std::optional<TaskAccess> OrderRelation::find_queued(const MemoryUse& what) const {
+bool OrderRelation::runs_by_itself(StreamTask task) const {
   constexpr unsigned kMostSteps = 8;
+  Positions looked_at;
+  return runs_by_itself(task, kMostSteps, looked_at);
+}
+
+std::optional<TaskAccess> OrderRelation::find_queued(const MemoryUse& what) const {
   // Queued tasks may wait for such a function, and any call may be its doing.
   if (what.use != AccessUse::kEnd && functions_running_ != 0) return std::nullopt;
   for (const auto& [number, stream] : streams_) {
@@ -63,7 +71,7 @@ std::optional<TaskAccess> OrderRelation::find_queued(const MemoryUse& what) cons
         if (!use.range.overlaps(what.range) || !conflict(use.use, what.use)) continue;
         const StreamTask found{number, task.position};
         // At the end of the memory it does not matter what the task waits for.
-        if (what.use == AccessUse::kEnd || runs_by_itself(found, kMostSteps)) {
+        if (what.use == AccessUse::kEnd || runs_by_itself(found)) {
           return TaskAccess{found, use, task.place};
         }
       }

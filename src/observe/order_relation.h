@@ -61,8 +61,11 @@ class OrderRelation {
 
  private:
   void know(const StreamClock& clock);
-  // Whether a queued task can run without another call of the program.
-  bool runs_by_itself(StreamTask task, unsigned steps) const;
+  // Whether a queued task can run without another call of the program. What it waits for is
+  // followed for some steps, and every task on the way is looked at once.
+  using Positions = std::map<uint32_t, uint64_t>;  // of streams
+  bool runs_by_itself(StreamTask task) const;
+  bool runs_by_itself(StreamTask task, unsigned steps, Positions& looked_at) const;
   std::optional<TaskAccess> find_queued(const MemoryUse& what) const;
 
   ClockSnapshot known_ = std::make_shared<const StreamClock>();

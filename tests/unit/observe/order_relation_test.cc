@@ -119,6 +119,20 @@ TEST_F(OrderRelationTest, TaskThatWaitsForARecordRunsByItself) {
   EXPECT_TRUE(relation_.find_conflict(kWrite));
 }
 
+// Each step of a pipeline waits for the one before: as many ways lead back as there are rounds, at
+// each step.
+TEST_F(OrderRelationTest, LongPipelineIsLookedAtOnce) {
+  for (int round = 0; round < 300; ++round) {
+    StreamTask recorded = queue(1, {});
+    for (uint32_t stream = 2; stream <= 9; ++stream) {
+      queue(stream, {}, {QueuedGate::Kind::kRecord, recorded});
+      recorded = queue(stream, {});
+    }
+  }
+  queue(9, {kWrite});
+  EXPECT_TRUE(relation_.find_conflict(kRead));
+}
+
 TEST_F(OrderRelationTest, FunctionOfTheProgramComesBehindItsStream) {
   queue_and_run(1, kWrite);
   const StreamTask function = queue(1, {});
