@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stream/queued_batches.h"
 
+#include <algorithm>
 #include <new>
 
 namespace understudy {
@@ -11,11 +12,18 @@ void QueuedBatches::add(const Stream& stream) noexcept {
     batches_.back().last = position;
     return;
   }
+  if (batches_.size() >= most_) forget_done();
   try {
     batches_.push_back({&stream, position});
   } catch (const std::bad_alloc&) {
     // Then they count as queued with those before them.
   }
+}
+
+// As many as are left come before the next time, so that each batch is looked at twice, about.
+void QueuedBatches::forget_done() noexcept {
+  std::erase_if(batches_, [](const Batch& batch) { return batch.is_over(); });
+  most_ = std::max(kFewBatches, 2 * batches_.size());
 }
 
 bool QueuedBatches::overtakes(const Stream& stream) noexcept {

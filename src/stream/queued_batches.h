@@ -5,6 +5,7 @@
 // synchronised: the run queue guards it, and with it the schedule.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 
@@ -30,7 +31,13 @@ class QueuedBatches {
     bool is_over() const { return stream->is_done(last) || !stream->has_tasks(); }
   };
 
+  static constexpr size_t kFewBatches = 64;
+
+  // A stream that waits keeps its batch at the front, and what is done stays behind it.
+  void forget_done() noexcept;
+
   std::deque<Batch> batches_;
+  size_t most_ = kFewBatches;  // before what is done is looked for
 };
 
 }  // namespace understudy

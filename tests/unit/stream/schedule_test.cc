@@ -208,6 +208,26 @@ TEST(QueuedBatchesTest, FirstTaskOfAStreamDecides) {
   EXPECT_TRUE(batches.is_before(streams[0], streams[1]));
 }
 
+TEST(QueuedBatchesTest, WhatIsDoneBehindAStreamThatWaitsIsForgotten) {
+  std::deque<Stream> streams(3);
+  QueuedBatches batches;
+  const auto queue = [&](Stream& stream) {
+    batches.add(stream);
+    stream.submitted.fetch_add(1);
+  };
+  queue(streams[0]);
+  for (int i = 0; i < 200'000; ++i) {  // as many looks at as many batches would take minutes
+    queue(streams[2]);
+    queue(streams[1]);
+    ASSERT_TRUE(batches.is_before(streams[2], streams[1]));
+    ASSERT_TRUE(batches.overtakes(streams[1]));
+    streams[1].completed.fetch_add(1);
+    streams[2].completed.fetch_add(1);
+  }
+  queue(streams[1]);
+  EXPECT_TRUE(batches.is_before(streams[0], streams[1]));
+}
+
 TEST(QueuedBatchesTest, TaskThatWasRefusedIsForgotten) {
   std::deque<Stream> streams(2);
   QueuedBatches batches;
