@@ -60,9 +60,7 @@ class History::Shard {
     const auto [found, is_new] = lives_.try_emplace(Key{life.kind, life.number}, life);
     if (is_new) return;
     // Its end may come behind this beginning, and is not noted then.
-    if (!found->second.has_ended && found->second.place_pages != nullptr) {
-      PageWaste::remove(found->second);
-    }
+    if (found->second.place_pages != nullptr) PageWaste::remove(found->second);
     found->second = life;
   }
   void add_handle(const Key& key) US_EXCLUDES(mutex_) {
@@ -120,7 +118,9 @@ class History::Shard {
       US_REQUIRES(mutex_) {
     life.has_ended = true;
     life.ended = place;
+    // Once: it may have a handle, and an end, again.
     if (life.place_pages != nullptr) PageWaste::remove(life);
+    life.place_pages = nullptr;
     life.cause = cause;
     try {
       ended_.push_back({{life.kind, life.number}, life.order});

@@ -231,6 +231,25 @@ def test_two_pieces_of_advice_about_one_line(check):  # noqa: F811
     assert run.stderr.splitlines()[-1] == "understudy: check: 2 findings (advice 2)"
 
 
+def test_block_with_a_handle_again_wastes_nothing_twice(check):  # noqa: F811
+    body = BLOCK + """
+  for (int i = 0; i < 3; ++i) {
+    void* range = new_range();
+    aclrtMallocPhysical(&handle, 2 * MIB - 4096, &prop, 0);  /* less than is told */
+    aclrtMapMem(range, 2 * MIB, 0, handle, 0);
+    for (int j = 0; j < 3; ++j) {
+      aclrtFreePhysical(handle);
+      if (aclrtMemRetainAllocationHandle(range, &handle) != 0) return 1;
+    }
+    aclrtFreePhysical(handle);
+    aclrtUnmapMem(range);
+    aclrtReleaseMemAddress(range);
+  }
+"""
+    run = check(body, "--check=advice,leaks", "--size-alignment", "round_up")
+    assert (run.returncode, run.stderr) == (0, "")
+
+
 def test_a_thread_may_ask_whether_it_has_a_device(check):  # noqa: F811
     begin = THREAD.replace("void* memory = NULL;",
                            "int32_t device;\n  if (aclrtGetDevice(&device) != 0) return unused;"
