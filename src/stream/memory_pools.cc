@@ -218,7 +218,7 @@ Result<void> MemoryPools::free(VirtualAddress address, const StreamReference& st
   const ObjectEnd end(ObjectKind::kAllocation, address);
   if (const std::optional<uint32_t> pool = translation_.pool_of(address)) {
     if (is_order_checked()) [[unlikely]]
-      US_TRY(queue_end(address, stream));
+      queue_end(address, stream);
     US_TRY(free_in(pools_.at(*pool), address, free_mark(*stream.stream)));
   } else {
     US_TRY(queue_free(address, stream));
@@ -240,14 +240,14 @@ Result<void> MemoryPools::free_in(MemoryPool& pool, VirtualAddress address, cons
   return {};
 }
 
-// A task says when: the stream goes on, and others may not have the memory before that.
-Result<void> MemoryPools::queue_end(VirtualAddress address, const StreamReference& stream) {
+// A task says when: the stream goes on, and others may not have the memory before that. Where the
+// stream takes no task any more, a finding is lost, and the free itself is good.
+void MemoryPools::queue_end(VirtualAddress address, const StreamReference& stream) {
   const std::optional<ObjectLife> life = History::find_live(ObjectKind::kAllocation, address);
-  if (!life) return {};
+  if (!life) return;
   Task task(TaskKind::kEnd, stream.device());
   task.ended = {address, life->size};
-  US_TRY(streams_.submit(stream, task));
-  return {};
+  (void)streams_.submit(stream, task);
 }
 
 Result<void> MemoryPools::queue_free(VirtualAddress address, const StreamReference& stream) {

@@ -185,6 +185,20 @@ LEGAL = {
   aclrtStreamAbort(one);
   aclrtMemset(memory, MIB, 2, MIB);
 """,
+    "free_on_a_stream_that_is_stopped": """
+  aclrtMemPool pool = new_pool();
+  void *part = NULL, *gone = NULL;
+  aclrtMemPoolMallocAsync(&part, MIB, pool, one);
+  aclrtMalloc(&gone, MIB, ACL_MEM_MALLOC_HUGE_FIRST);
+  aclrtSetStreamFailureMode(one, ACL_STOP_ON_FAILURE);
+  aclrtWaitAndResetNotify(notify, one, 0);
+  aclrtMemPoolFreeAsync(gone, one);
+  aclrtMemsetAsync(gone, 64, 1, 64, one);
+  aclrtRecordNotify(notify, two);
+  if (aclrtSynchronizeStream(one) == 0) return 1;
+  if (aclrtMemPoolFreeAsync(part, one) != 0) return 2;
+  aclrtMemPoolDestroy(pool);
+""",
 }
 
 
