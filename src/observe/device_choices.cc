@@ -42,6 +42,8 @@ struct DeviceChoices::State {
     return choices;
   }
 
+  static constexpr size_t kMost = 64;  // any of them can be told; threads may come and go
+
   Mutex mutex{LockRank::kAdvice};
   std::vector<ContextChoice> choices US_GUARDED_BY(mutex);  // one per thread, the newest last
 };
@@ -75,6 +77,7 @@ void DeviceChoices::note_context(uint64_t context, unsigned device) noexcept {
     const MutexLock lock(state.mutex);
     std::erase_if(state.choices,
                   [&](const auto& choice) { return choice.place.thread == here.thread; });
+    if (state.choices.size() == State::kMost) state.choices.erase(state.choices.begin());
     state.choices.push_back({context, device, here});
   } catch (const std::bad_alloc&) {
     return;  // it is not known where the thread got it
