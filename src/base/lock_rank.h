@@ -58,7 +58,8 @@ enum class LockRank : uint8_t {
   kUnwrittenMemory,       // which bytes of devices were never written, for checks
   kHistory,               // the lives of objects, for checks
   kAdvice,                // what advice remembers of threads and of places that allocate
+  kDebugInformation,      // reading the program's debug information, which no fork comes between
 };
-inline constexpr unsigned kLockRanks = static_cast<unsigned>(LockRank::kAdvice) + 1;
+inline constexpr unsigned kLockRanks = static_cast<unsigned>(LockRank::kDebugInformation) + 1;
 
 }  // namespace understudy

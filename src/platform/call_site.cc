@@ -3,6 +3,7 @@
 
 #include <cxxabi.h>
 #include <dlfcn.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <atomic>
@@ -13,6 +14,7 @@
 #include <new>
 #include <string_view>
 
+#include "base/mutex.h"
 #include "base/virtual_range.h"
 
 #if defined(US_HAS_LIBBACKTRACE)
@@ -78,9 +80,20 @@ backtrace_state* debug_information() {
   return made.compare_exchange_strong(faster, fresh) ? fresh : faster;
 }
 
+// While debug information is read, its reader has a lock of the dynamic linker, which a fork child
+// finds as it was: no thread forks meanwhile.
+Mutex reading(LockRank::kDebugInformation);
+
+void begin_fork() US_NO_THREAD_SAFETY_ANALYSIS { reading.lock(); }
+void end_fork() US_NO_THREAD_SAFETY_ANALYSIS { reading.unlock(); }
+
+// When the library is loaded: see CallGate.
+[[maybe_unused]] const bool registered = pthread_atfork(begin_fork, end_fork, end_fork) == 0;
+
 // The place is empty if there is no debug information.
 SourcePlace place_in_source(uintptr_t address) {
   SourcePlace source;
+  const MutexLock lock(reading);
   if (backtrace_state* const state = debug_information()) {
     backtrace_pcinfo(state, address, keep_place, ignore_error, &source);
   }
