@@ -43,11 +43,15 @@ void tell(const std::vector<TaskDisorder>& found) {
 }  // namespace
 
 constinit std::atomic<Order::State*> Order::state_{nullptr};
+constinit std::atomic<bool> Order::has_given_up_{false};
 // When the library is loaded: see CallGate.
 const bool Order::registered_ = (platform::call_in_fork_child(forget_in_fork_child), true);
 
 // A thread of the parent may have been in the middle of changing what is there.
-void Order::forget_in_fork_child() { state_.store(nullptr, std::memory_order_relaxed); }
+void Order::forget_in_fork_child() {
+  state_.store(nullptr, std::memory_order_relaxed);
+  has_given_up_.store(false, std::memory_order_relaxed);
+}
 
 Order::State* Order::state() {
   State* known = state_.load(std::memory_order_acquire);
@@ -57,7 +61,7 @@ Order::State* Order::state() {
 }
 
 // Looks at the relation or changes it under the lock, and gives what `change` does. Without memory
-// a change may be made in part: findings are lost then, and the program goes on.
+// a change may be made in part: it is the last one then, and the program goes on.
 template <typename Change>
 auto Order::with_relation(Change change) {
   State& state = *Order::state();
@@ -67,11 +71,18 @@ auto Order::with_relation(Change change) {
 
 template <typename Step>
 void Order::attempt(Step step) noexcept {
+  if (has_given_up_.load(std::memory_order_relaxed)) [[unlikely]]
+    return;
   try {
     step();
   } catch (const std::bad_alloc&) {
-    platform::say("no memory to look for uses of memory in disorder");
+    give_up();
   }
+}
+
+void Order::give_up() noexcept {
+  if (has_given_up_.exchange(true)) return;
+  platform::say("no memory to look for uses of memory in disorder: the check order ends here");
 }
 
 // ---- Calls of the program ----
@@ -86,6 +97,19 @@ void Order::note_behind(uint32_t stream, uint64_t last_queued, StreamTask behind
   attempt([&] {
     with_relation(
         [&](OrderRelation& relation) { relation.put_behind(stream, last_queued, behind); });
+  });
+}
+
+void Order::note_freed(StreamTask last, VirtualRange range) noexcept {
+  attempt([&] {
+    QueuedTask end;
+    end.position = last.position;
+    end.uses.push_back({range, AccessUse::kEnd});
+    end.place = History::here();
+    std::vector<TaskDisorder> found;
+    with_relation(
+        [&](OrderRelation& relation) { relation.add_end(last.stream, std::move(end), found); });
+    tell(found);
   });
 }
 
@@ -204,8 +228,10 @@ void Order::note_done(StreamTask task, Outcome outcome) noexcept {
     with_relation([&](OrderRelation& relation) {
       // While it runs it is queued, so that calls at the same time find it.
       const std::optional<QueuedTask> queued = relation.end_task(task);
-      if (!queued || outcome != Outcome::kDone) return;
-      relation.use(task, queued->uses, queued->place, found);
+      if (queued && outcome == Outcome::kDone) {
+        relation.use(task, queued->uses, queued->place, found);
+      }
+      relation.make_ends(task, found);
     });
     tell(found);
   });

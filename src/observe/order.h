@@ -15,7 +15,8 @@
 //
 // Ranges are addresses: two addresses of one block are two ranges. A fork child begins with
 // nothing. Any thread may call anything, also with locks. Where the check is not chosen, callers do
-// not call.
+// not call. Without memory the check gives up: what it does not know of might make it tell what is
+// in order.
 #pragma once
 
 #include <atomic>
@@ -43,6 +44,8 @@ class Order {
   static void note_queued(uint32_t stream, QueuedTask task) noexcept;
   // The next task of `stream` comes behind `behind`, without a task that waits for it.
   static void note_behind(uint32_t stream, uint64_t last_queued, StreamTask behind) noexcept;
+  // Memory of a pool is free for others when the stream has done `last`, or has already.
+  static void note_freed(StreamTask last, VirtualRange range) noexcept;
   // The program knows that the task is done.
   static void note_known(StreamTask task) noexcept;
   // It is about to wait for the task, without a limit. Tells if that cannot end.
@@ -76,6 +79,9 @@ class Order {
   enum class Outcome : uint8_t { kDone, kFailed };
   static void note_done(StreamTask task, Outcome outcome) noexcept;
 
+  // There is no memory to say what happens: nothing is told from now on.
+  static void give_up() noexcept;
+
  private:
   struct State;
   // May throw std::bad_alloc, as what comes next.
@@ -87,6 +93,7 @@ class Order {
   static void forget_in_fork_child();
 
   static std::atomic<State*> state_;
+  static std::atomic<bool> has_given_up_;
   static const bool registered_;
 };
 

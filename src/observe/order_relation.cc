@@ -16,6 +16,7 @@ bool is_sound(VirtualRange range) {
 // ---- Calls of the program ----
 
 void OrderRelation::add_task(uint32_t stream, QueuedTask task) {
+  task.order = ++calls_;
   task.behind = known_;
   std::erase_if(task.uses, [](const MemoryUse& use) { return !is_sound(use.range); });
   streams_[stream].add(std::move(task));
@@ -26,6 +27,15 @@ void OrderRelation::put_behind(uint32_t stream, uint64_t last_queued, StreamTask
   nothing.position = last_queued + 1;
   nothing.behind = std::make_shared<const StreamClock>(streams_[behind.stream].clock_at(behind));
   streams_[stream].add(std::move(nothing));
+}
+
+void OrderRelation::add_end(uint32_t stream, QueuedTask end, std::vector<TaskDisorder>& found) {
+  end.order = ++calls_;
+  end.behind = known_;
+  OrderedStream& ordered = streams_[stream];
+  const StreamTask last{stream, end.position};
+  ordered.add_end(std::move(end));
+  if (!ordered.has_queued(last.position)) make_ends(last, found);
 }
 
 void OrderRelation::know(StreamTask task) { know(streams_[task.stream].clock_at(task)); }
@@ -162,6 +172,31 @@ std::optional<QueuedTask> OrderRelation::end_task(StreamTask task) {
   OrderedStream& stream = streams_[task.stream];
   stream.arrive(task);
   return stream.take(task.position);
+}
+
+void OrderRelation::find_overtaken(uint32_t stream, const QueuedTask& end,
+                                   std::vector<TaskDisorder>& found) {
+  const MemoryUse what = end.uses.front();
+  for (auto& [number, other] : streams_) {
+    for (QueuedTask& task : other.queued()) {
+      if (task.order > end.order) break;
+      std::erase_if(task.uses, [&](const MemoryUse& use) {
+        if (!use.range.overlaps(what.range)) return false;
+        found.push_back({{{number, task.position}, use, task.place},
+                         {{stream, end.position}, what, end.place}});
+        return true;
+      });
+    }
+  }
+}
+
+void OrderRelation::make_ends(StreamTask task, std::vector<TaskDisorder>& found) {
+  OrderedStream& stream = streams_[task.stream];
+  while (const std::optional<QueuedTask> end = stream.take_end(task.position)) {
+    stream.join(*end->behind);
+    find_overtaken(task.stream, *end, found);
+    use({task.stream, end->position}, end->uses, end->place, found);
+  }
 }
 
 ProgramPlace OrderRelation::place_of(StreamTask task) const {

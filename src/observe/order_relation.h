@@ -4,7 +4,7 @@
 // the program knows to be done, and what was used. Finds pairs that conflict and are in no order.
 //
 // The caller serializes calls. Functions may throw std::bad_alloc, and may have made a part of
-// their change then, which only loses findings.
+// their change then: no more of them are to be called.
 #pragma once
 
 #include <cstdint>
@@ -32,6 +32,8 @@ class OrderRelation {
  public:
   void add_task(uint32_t stream, QueuedTask task);
   void put_behind(uint32_t stream, uint64_t last_queued, StreamTask behind);
+  // Memory ends behind the task at the end's position, which may be done.
+  void add_end(uint32_t stream, QueuedTask end, std::vector<TaskDisorder>& found);
   void know(StreamTask task);
   void know_all();
   // What conflicts with a use by a call, among what is queued and what is done.
@@ -56,6 +58,8 @@ class OrderRelation {
            std::vector<TaskDisorder>& found);
   // It leaves the queue; nothing if it is not there.
   std::optional<QueuedTask> end_task(StreamTask task);
+  // Memory that ends behind the task, which has left the queue, ends.
+  void make_ends(StreamTask task, std::vector<TaskDisorder>& found);
   // Where the task was queued, while it is.
   ProgramPlace place_of(StreamTask task) const;
 
@@ -66,6 +70,9 @@ class OrderRelation {
   using Positions = std::map<uint32_t, uint64_t>;  // of streams
   bool runs_by_itself(StreamTask task) const;
   bool runs_by_itself(StreamTask task, unsigned steps, Positions& looked_at) const;
+  // Tasks that were queued before the end of their memory was, and that it does not wait for. They
+  // do not use it any more, so that each is told once.
+  void find_overtaken(uint32_t stream, const QueuedTask& end, std::vector<TaskDisorder>& found);
   std::optional<TaskAccess> find_queued(const MemoryUse& what) const;
 
   ClockSnapshot known_ = std::make_shared<const StreamClock>();
@@ -73,6 +80,7 @@ class OrderRelation {
   std::map<uint32_t, OrderedNotify> notifies_;
   AccessMap accesses_;
   unsigned functions_running_ = 0;
+  uint64_t calls_ = 0;
 };
 
 }  // namespace understudy

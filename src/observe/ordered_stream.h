@@ -62,6 +62,20 @@ class OrderedStream {
       return;
     }
   }
+  std::deque<QueuedTask>& queued() { return queued_; }
+  bool has_queued(uint64_t until) const {
+    return !queued_.empty() && queued_.front().position <= until;
+  }
+
+  // Memory ends behind the task at the end's position.
+  void add_end(QueuedTask end) { ends_.push_back(std::move(end)); }
+  // Takes the first end that comes behind tasks up to a position; nothing if there is none.
+  std::optional<QueuedTask> take_end(uint64_t position) {
+    if (ends_.empty() || ends_.front().position > position) return std::nullopt;
+    std::optional<QueuedTask> first = std::move(ends_.front());
+    ends_.pop_front();
+    return first;
+  }
 
  private:
   static constexpr size_t kMostRecords = 1024;
@@ -69,6 +83,7 @@ class OrderedStream {
   StreamClock clock_;
   ClockSnapshot last_joined_;
   std::deque<QueuedTask> queued_;
+  std::deque<QueuedTask> ends_;
   std::map<uint64_t, ClockSnapshot> records_;  // by position; the oldest are forgotten
 };
 

@@ -28,6 +28,7 @@ struct QueuedGate {
 
 struct QueuedTask {
   uint64_t position = 0;
+  uint64_t order = 0;    // of the call that queued it, among all such calls
   ClockSnapshot behind;  // what it comes behind, besides the tasks before it
   std::vector<MemoryUse> uses;
   QueuedGate gate;

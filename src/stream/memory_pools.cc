@@ -8,6 +8,7 @@
 #include "base/size_text.h"
 #include "memory/address_errors.h"
 #include "observe/history.h"
+#include "stream/task_uses.h"
 
 namespace understudy {
 
@@ -217,8 +218,6 @@ Result<std::optional<VirtualAddress>> MemoryPools::reuse_locked(MemoryPool& pool
 Result<void> MemoryPools::free(VirtualAddress address, const StreamReference& stream) {
   const ObjectEnd end(ObjectKind::kAllocation, address);
   if (const std::optional<uint32_t> pool = translation_.pool_of(address)) {
-    if (is_order_checked()) [[unlikely]]
-      queue_end(address, stream);
     US_TRY(free_in(pools_.at(*pool), address, free_mark(*stream.stream)));
   } else {
     US_TRY(queue_free(address, stream));
@@ -236,18 +235,11 @@ Result<void> MemoryPools::free_in(MemoryPool& pool, VirtualAddress address, cons
   if (pool.ranges == nullptr) return not_in_use(address);
   const std::optional<PoolRange> range = pool.ranges->at(address);
   if (!range || range->use != RangeUse::kUsed) return not_in_use(address);
+  // Others may have the memory from then on.
+  if (freed_on(mark) != nullptr && is_order_checked()) [[unlikely]]
+    note_freed(mark, range->range);
   PoolGrowth::end_allocation_locked(pool, *range, mark);
   return {};
-}
-
-// A task says when: the stream goes on, and others may not have the memory before that. Where the
-// stream takes no task any more, a finding is lost, and the free itself is good.
-void MemoryPools::queue_end(VirtualAddress address, const StreamReference& stream) {
-  const std::optional<ObjectLife> life = History::find_live(ObjectKind::kAllocation, address);
-  if (!life) return;
-  Task task(TaskKind::kEnd, stream.device());
-  task.ended = {address, life->size};
-  (void)streams_.submit(stream, task);
 }
 
 Result<void> MemoryPools::queue_free(VirtualAddress address, const StreamReference& stream) {

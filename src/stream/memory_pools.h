@@ -85,8 +85,6 @@ class MemoryPools final : private PoolHooks, private SynchronizationObserver {
   Result<PoolReference> find_parameter(uint64_t handle) const;
   static Result<void> check(const PoolReference& reference);
   Result<void> free_in(MemoryPool& pool, VirtualAddress address, const FreeMark& mark);
-  // For the check `order`.
-  void queue_end(VirtualAddress address, const StreamReference& stream);
   Result<void> queue_free(VirtualAddress address, const StreamReference& stream);
   // What can be had of what the pool has. `may_wait`: the stream is prepared for one more task.
   Result<std::optional<VirtualAddress>> reuse_locked(MemoryPool& pool, uint64_t size,

@@ -6,6 +6,7 @@
 
 #include "base/scope_exit.h"
 #include "base/size_text.h"
+#include "observe/order.h"
 #include "observe/unwritten_memory.h"
 #include "stream/pool_reuse.h"
 
@@ -254,6 +255,9 @@ void PoolGrowth::begin_allocation_locked(MemoryPool& pool, VirtualRange range,
                                          const PoolSegment& segment, const FreeMark& before) {
   if (is_init_checked()) [[unlikely]]
     note_begin(segment.extent_of(range), before);
+  // All of it, not only what was asked for.
+  if (is_order_checked()) [[unlikely]]
+    Order::note_begin(range);
   segment.parts->add(segment.granule_of(range.base), range.size / kGranule);
   pool.used_high = std::max(pool.used_high, pool.ranges->used_bytes());
   pool.reserved_high = std::max(pool.reserved_high, pool.ranges->backed_bytes());

@@ -41,7 +41,6 @@ enum class TaskKind : uint8_t {
   kChangeNotify,
   kWaitForNotify,
   kFree,  // of an allocation that is not a pool's
-  kEnd,   // memory of a pool ends here; for checks
   kHostFunction,
   kReport,  // a callback for a subscribed thread
   kNothing,
@@ -181,7 +180,6 @@ struct Task {
     NotifyChangeTask notify_change;
     NotifyWaitTask notify_wait;
     FreeTask free;
-    VirtualRange ended;
     UserFunction user;
   };
 

@@ -138,7 +138,6 @@ Result<TaskStep> TaskRunner::step_by_kind(const FrontTask& front) {
     case TaskKind::kReport:
       return send_report(front);
     case TaskKind::kNothing:
-    case TaskKind::kEnd:
       return TaskStep::kDone;
     default:
       US_TRY(memory_tasks_.perform(front));

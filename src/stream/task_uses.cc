@@ -9,6 +9,7 @@
 
 #include "observe/queued_places.h"
 #include "observe/unwritten_memory.h"
+#include "stream/pool_reuse.h"
 
 namespace understudy {
 
@@ -69,9 +70,6 @@ Uses uses_of(const Task& task) {
     case TaskKind::kFree:
       uses.push_back({task.free.range, AccessUse::kEnd});
       break;
-    case TaskKind::kEnd:
-      uses.push_back({task.ended, AccessUse::kEnd});
-      break;
     default:
       break;
   }
@@ -131,7 +129,7 @@ void with_uses(Add add, Note note) noexcept {
     add(uses);
     note(uses);
   } catch (const std::bad_alloc&) {
-    return;  // a finding may be lost
+    Order::give_up();
   }
 }
 
@@ -171,6 +169,10 @@ void note_moved(const PlaneCopy& rows) noexcept {
 void note_set(VirtualRange range) noexcept {
   const MemoryUse uses[] = {{range, AccessUse::kWrite}};
   Order::note_call(uses);
+}
+
+void note_freed(const FreeMark& mark, VirtualRange range) noexcept {
+  Order::note_freed(task_at(*freed_on(mark), mark.position), range);
 }
 
 void note_found(const FrontTask& front, const Copy& copy) noexcept {

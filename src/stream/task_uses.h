@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "memory/pool_ranges.h"
 #include "observe/order.h"
 #include "stream/front_task.h"
 #include "stream/stream.h"
@@ -61,6 +62,8 @@ class OrderedFunction {
 };
 // A task ran, or was dropped.
 [[gnu::cold]] void note_task_done(const FrontTask& front, Order::Outcome outcome) noexcept;
+// Memory of a pool is about to be free for others, behind the task of the mark.
+[[gnu::cold]] void note_freed(const FreeMark& mark, VirtualRange range) noexcept;
 // A task has found out what it moves.
 [[gnu::cold]] void note_found(const FrontTask& front, const Copy& copy) noexcept;
 

@@ -179,6 +179,18 @@ LEGAL = {
     aclrtFree(again);
   }
 """,
+    "more_of_a_pool_than_was_asked_for": """
+  aclrtMemPool pool = new_pool();
+  void* part = NULL;
+  aclrtMemPoolMallocAsync(&part, 2 * MIB, pool, one);
+  aclrtMemPoolFreeAsync(part, one);
+  while (aclrtStreamQuery(one, &(aclrtStreamStatus){0}) != ACL_SUCCESS) {}
+  aclrtMemPoolMallocAsync(&part, MIB, pool, two);
+  aclrtMemsetAsync(part, 2 * MIB, 1, 2 * MIB, two);
+  aclrtMemPoolFreeAsync(part, two);
+  aclrtSynchronizeDevice();
+  aclrtMemPoolDestroy(pool);
+""",
     "aborted": """
   aclrtWaitAndResetNotify(notify, one, 0);
   aclrtMemsetAsync(memory, MIB, 1, MIB, one);
@@ -205,6 +217,24 @@ LEGAL = {
 @pytest.mark.parametrize("name", LEGAL)
 def test_legal_program_is_silent(check, name):  # noqa: F811
     result = check(BEFORE + LEGAL[name] + AFTER, "--check=order")
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+def test_a_free_of_a_pool_is_no_task(check):  # noqa: F811
+    body = """
+  aclrtMemPool pool = new_pool();
+  void* part = NULL;
+  uint32_t before = 0, after = 0;
+  aclrtMemsetAsync(memory, MIB, 1, MIB, one);
+  aclrtGetThreadLastTaskId(&before);
+  aclrtMemPoolMallocAsync(&part, MIB, pool, one);
+  aclrtMemPoolFreeAsync(part, one);
+  aclrtGetThreadLastTaskId(&after);
+  if (after != before) return 3;
+  aclrtSynchronizeDevice();
+  aclrtMemPoolDestroy(pool);
+"""
+    result = check(BEFORE + body + AFTER, "--check=order")
     assert (result.returncode, result.stderr) == (0, "")
 
 

@@ -41,6 +41,15 @@ class OrderRelationTest : public testing::Test {
     if (queued) relation_.use(task, queued->uses, queued->place, found);
     return found.size();
   }
+  // How many conflicts the end has, if it comes at once.
+  size_t end_behind(StreamTask last) {
+    QueuedTask end;
+    end.position = last.position;
+    end.uses = {kEnd};
+    std::vector<TaskDisorder> found;
+    relation_.add_end(last.stream, end, found);
+    return found.size();
+  }
   size_t queue_and_run(uint32_t stream, const MemoryUse& use) { return run(queue(stream, {use})); }
   StreamTask record(uint32_t stream) {
     const StreamTask task = queue(stream, {});
@@ -145,6 +154,52 @@ TEST_F(OrderRelationTest, FunctionOfTheProgramComesBehindItsStream) {
 TEST_F(OrderRelationTest, UseBehindTheEndOfTheMemoryOnAnotherStreamIsInNoOrder) {
   EXPECT_EQ(queue_and_run(2, kEnd), 0U);
   EXPECT_EQ(queue_and_run(1, kWrite), 1U);
+}
+
+TEST_F(OrderRelationTest, EndBehindATaskComesWhenTheTaskIsDone) {
+  const StreamTask waiting = queue(1, {});
+  EXPECT_EQ(end_behind(waiting), 0U);
+  EXPECT_EQ(queue_and_run(2, kWrite), 0U) << "the memory has yet to end";
+  run(waiting);
+  std::vector<TaskDisorder> found;
+  relation_.make_ends(waiting, found);
+  EXPECT_EQ(found.size(), 1U);
+}
+
+TEST_F(OrderRelationTest, EndBehindATaskThatIsDoneComesAtOnce) {
+  queue_and_run(2, kWrite);
+  const StreamTask done = queue(1, {});
+  run(done);
+  EXPECT_EQ(end_behind(done), 1U);
+  EXPECT_EQ(end_behind({3, 0}), 1U) << "also where the stream had no task";
+}
+
+TEST_F(OrderRelationTest, EndThatOvertakesAQueuedTaskIsToldOnce) {
+  const StreamTask early = queue(2, {kWrite});
+  EXPECT_EQ(end_behind({1, 0}), 1U);
+  EXPECT_EQ(run(early), 0U);
+}
+
+TEST_F(OrderRelationTest, EndDoesNotOvertakeWhatIsQueuedInTheNextLifeOfTheMemory) {
+  const StreamTask waiting = queue(1, {});
+  EXPECT_EQ(end_behind(waiting), 0U);
+  relation_.forget(kBytes);
+  queue(2, {kWrite});
+  run(waiting);
+  std::vector<TaskDisorder> found;
+  relation_.make_ends(waiting, found);
+  EXPECT_TRUE(found.empty());
+}
+
+TEST_F(OrderRelationTest, EndComesBehindWhatTheProgramKnew) {
+  queue_and_run(2, kWrite);
+  const StreamTask waiting = queue(1, {});
+  relation_.know({2, 1});
+  EXPECT_EQ(end_behind(waiting), 0U);
+  run(waiting);
+  std::vector<TaskDisorder> found;
+  relation_.make_ends(waiting, found);
+  EXPECT_TRUE(found.empty());
 }
 
 TEST_F(OrderRelationTest, MemoryThatBeginsAgainHasNoPast) {
