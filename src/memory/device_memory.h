@@ -53,6 +53,8 @@ class DeviceMemory final : public MemoryCache {
   Result<void> free(VirtualAddress address) {
     return is_any_checked() ? free_observed(address) : free_unobserved(address);
   }
+  // The same where the call of the program that ends the allocation has noted that.
+  Result<void> free_unobserved(VirtualAddress address);
   // A little memory for the library itself: only the caller ends it, never the program.
   Result<VirtualAddress> allocate_internal(unsigned device, uint64_t bytes);
   void free_internal(VirtualAddress address);
@@ -89,8 +91,7 @@ class DeviceMemory final : public MemoryCache {
  private:
   class Slabs;
 
-  Result<void> free_unobserved(VirtualAddress address);
-  // The same; notes the end of the allocation's life.
+  // The same as free; notes the end of the allocation's life.
   [[gnu::cold]] Result<void> free_observed(VirtualAddress address);
   Result<VirtualAddress> allocate_of(const AllocationRequest& request, PageKind kind);
   Result<VirtualAddress> allocate_slot(const AllocationRequest& request, uint64_t bytes);

@@ -100,6 +100,12 @@ void Order::note_behind(uint32_t stream, uint64_t last_queued, StreamTask behind
   });
 }
 
+void Order::note_behind_all(uint32_t stream, uint64_t last_queued) noexcept {
+  attempt([&] {
+    with_relation([&](OrderRelation& relation) { relation.put_behind_all(stream, last_queued); });
+  });
+}
+
 void Order::note_freed(StreamTask last, VirtualRange range) noexcept {
   attempt([&] {
     QueuedTask end;
@@ -213,11 +219,23 @@ void Order::note_function_ended(uint32_t stream, AfterFunction after) noexcept {
   });
 }
 
+void Order::note_told(StreamTask task) noexcept {
+  attempt([&] { with_relation([&](OrderRelation& relation) { relation.tell(task); }); });
+}
+
 void Order::note_found(StreamTask task, std::span<const MemoryUse> uses) noexcept {
   attempt([&] {
     std::vector<TaskDisorder> found;
     with_relation(
         [&](OrderRelation& relation) { relation.use(task, uses, relation.place_of(task), found); });
+    tell(found);
+  });
+}
+
+void Order::note_ending(StreamTask task) noexcept {
+  attempt([&] {
+    std::vector<TaskDisorder> found;
+    with_relation([&](OrderRelation& relation) { relation.end_memory(task, found); });
     tell(found);
   });
 }

@@ -46,7 +46,9 @@ class Order {
   static void note_behind(uint32_t stream, uint64_t last_queued, StreamTask behind) noexcept;
   // Memory of a pool is free for others when the stream has done `last`, or has already.
   static void note_freed(StreamTask last, VirtualRange range) noexcept;
-  // The program knows that the task is done.
+  // The next task of `stream` comes behind all that is done, as another process may have said.
+  static void note_behind_all(uint32_t stream, uint64_t last_queued) noexcept;
+  // The program knows that the task is done, or that it will never run.
   static void note_known(StreamTask task) noexcept;
   // It is about to wait for the task, without a limit. Tells if that cannot end.
   static void note_wait(StreamTask task) noexcept;
@@ -74,8 +76,12 @@ class Order {
   static void note_function_begun(StreamTask task) noexcept;
   enum class AfterFunction : uint8_t { kWent, kWaits };  // whether the stream waits for its end
   static void note_function_ended(uint32_t stream, AfterFunction after) noexcept;
+  // It writes a value that the program may look at.
+  static void note_told(StreamTask task) noexcept;
   // Ranges that were not known when the task was queued.
   static void note_found(StreamTask task, std::span<const MemoryUse> uses) noexcept;
+  // The task is about to end what it uses.
+  static void note_ending(StreamTask task) noexcept;
   enum class Outcome : uint8_t { kDone, kFailed };
   static void note_done(StreamTask task, Outcome outcome) noexcept;
 

@@ -38,10 +38,33 @@ void OrderRelation::add_end(uint32_t stream, QueuedTask end, std::vector<TaskDis
   if (!ordered.has_queued(last.position)) make_ends(last, found);
 }
 
-void OrderRelation::know(StreamTask task) { know(streams_[task.stream].clock_at(task)); }
+void OrderRelation::put_behind_all(uint32_t stream, uint64_t last_queued) {
+  QueuedTask nothing;
+  nothing.position = last_queued + 1;
+  nothing.behind = std::make_shared<const StreamClock>(everything());
+  streams_[stream].add(std::move(nothing));
+}
 
-void OrderRelation::know_all() {
-  for (const auto& [number, stream] : streams_) know(stream.clock());
+void OrderRelation::know(StreamTask task) {
+  OrderedStream& stream = streams_[task.stream];
+  stream.drop_uses(task.position);
+  StreamClock clock = stream.clock_at(task);
+  clock.advance(task.stream, task.position);
+  know(clock);
+}
+
+void OrderRelation::know_all() { know(everything()); }
+
+StreamClock OrderRelation::everything() const {
+  StreamClock clock = *known_;
+  for (const auto& [number, stream] : streams_) {
+    clock.join(stream.clock());
+    if (stream.queued().empty()) continue;
+    const QueuedTask& front = stream.queued().front();
+    clock.join(*front.behind);
+    clock.advance(number, front.position);
+  }
+  return clock;
 }
 
 void OrderRelation::know(const StreamClock& clock) {
@@ -115,13 +138,7 @@ void OrderRelation::wait(uint32_t stream, StreamTask record) {
   streams_[stream].join(clock);
 }
 
-void OrderRelation::wait_for_others(uint32_t stream) {
-  OrderedStream& waiting = streams_[stream];
-  waiting.join(*known_);
-  for (const auto& [number, each] : streams_) {
-    if (number != stream) waiting.join(each.clock());
-  }
-}
+void OrderRelation::wait_for_others(uint32_t stream) { streams_[stream].join(everything()); }
 
 void OrderRelation::change_notify(StreamTask task, uint32_t notify) {
   OrderedStream& stream = streams_[task.stream];
@@ -139,10 +156,15 @@ void OrderRelation::wait_for_notify(uint32_t stream, uint32_t notify) {
   waiting.pass(notify);
 }
 
+void OrderRelation::tell(StreamTask task) {
+  OrderedStream& stream = streams_[task.stream];
+  stream.arrive(task);
+  know(stream.clock_at(task));
+}
+
 void OrderRelation::begin_function(StreamTask task) {
   ++functions_running_;
-  streams_[task.stream].arrive(task);
-  know(task);
+  tell(task);
 }
 
 void OrderRelation::end_function() {
@@ -166,6 +188,17 @@ void OrderRelation::use(StreamTask task, std::span<const MemoryUse> uses, const 
   for (const MemoryUse& use : uses) {
     if (is_sound(use.range)) accesses_.add({task, use, place}, stream.clock());
   }
+}
+
+void OrderRelation::end_memory(StreamTask task, std::vector<TaskDisorder>& found) {
+  OrderedStream& stream = streams_[task.stream];
+  QueuedTask* const queued = stream.find(task.position);
+  if (queued == nullptr) return;
+  const QueuedTask end = *queued;
+  queued->uses.clear();
+  find_overtaken(task.stream, end, found);
+  use(task, end.uses, end.place, found);
+  forget(end.uses.front().range);
 }
 
 std::optional<QueuedTask> OrderRelation::end_task(StreamTask task) {

@@ -32,8 +32,10 @@ class OrderRelation {
  public:
   void add_task(uint32_t stream, QueuedTask task);
   void put_behind(uint32_t stream, uint64_t last_queued, StreamTask behind);
+  void put_behind_all(uint32_t stream, uint64_t last_queued);
   // Memory ends behind the task at the end's position, which may be done.
   void add_end(uint32_t stream, QueuedTask end, std::vector<TaskDisorder>& found);
+  // It is done, or will never run.
   void know(StreamTask task);
   void know_all();
   // What conflicts with a use by a call, among what is queued and what is done.
@@ -49,6 +51,8 @@ class OrderRelation {
   // Other processes may set it from now on.
   void share_notify(uint32_t notify) { notifies_[notify].may_be_set_by_others = true; }
   void wait_for_notify(uint32_t stream, uint32_t notify);
+  // The program may look at what the task does.
+  void tell(StreamTask task);
   void begin_function(StreamTask task);
   void end_function();
   // The stream goes on behind what the program knows.
@@ -56,6 +60,8 @@ class OrderRelation {
   // The task uses ranges; each conflict with an earlier use is added to `found`.
   void use(StreamTask task, std::span<const MemoryUse> uses, const ProgramPlace& place,
            std::vector<TaskDisorder>& found);
+  // A queued task ends the memory that it uses, which has no past then.
+  void end_memory(StreamTask task, std::vector<TaskDisorder>& found);
   // It leaves the queue; nothing if it is not there.
   std::optional<QueuedTask> end_task(StreamTask task);
   // Memory that ends behind the task, which has left the queue, ends.
@@ -70,6 +76,8 @@ class OrderRelation {
   using Positions = std::map<uint32_t, uint64_t>;  // of streams
   bool runs_by_itself(StreamTask task) const;
   bool runs_by_itself(StreamTask task, unsigned steps, Positions& looked_at) const;
+  // Where all streams are. A task that has begun may have shown what it does.
+  StreamClock everything() const;
   // Tasks that were queued before the end of their memory was, and that it does not wait for. They
   // do not use it any more, so that each is told once.
   void find_overtaken(uint32_t stream, const QueuedTask& end, std::vector<TaskDisorder>& found);

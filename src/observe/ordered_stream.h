@@ -63,8 +63,24 @@ class OrderedStream {
     }
   }
   std::deque<QueuedTask>& queued() { return queued_; }
+  // A queued task that uses memory; null if there is none at the position.
+  QueuedTask* find(uint64_t position) {
+    for (QueuedTask& each : queued_) {
+      if (each.position > position) break;
+      if (each.position == position && !each.uses.empty()) return &each;
+    }
+    return nullptr;
+  }
   bool has_queued(uint64_t until) const {
     return !queued_.empty() && queued_.front().position <= until;
+  }
+
+  // The tasks up to a position that have not run never will.
+  void drop_uses(uint64_t until) {
+    for (QueuedTask& each : queued_) {
+      if (each.position > until) break;
+      each.uses.clear();
+    }
   }
 
   // Memory ends behind the task at the end's position.

@@ -217,7 +217,11 @@ Result<void> Events::let_wait(const StreamReference& stream, const EventReferenc
   if (stream.holds_tasks()) return hold(stream);
   if (event.shared != nullptr && event.shared->latest() != event.shared_record) {
     const uint64_t record = event.shared->latest();
-    if (event.shared->state(record) == RecordState::kReached) return {};
+    if (event.shared->state(record) == RecordState::kReached) {
+      if (is_order_checked()) [[unlikely]]
+        Order::note_behind_all(stream.stream->index, stream.stream->submitted.load());
+      return {};
+    }
     Task task(TaskKind::kWaitForShared, stream.device());
     event.shared->add_user();
     task.shared_wait = {event.shared, record, limit_seconds, 0, false, kNever};
@@ -313,7 +317,11 @@ Result<bool> Events::waits_are_over(const EventReference& reference) {
   Event& event = *reference.event;
   MutexLock lock(event.mutex);
   if (!is_same(event, reference)) return was_destroyed(reference);
-  return event.queued_waits == 0;
+  if (event.queued_waits != 0) return false;
+  // The streams that waited may have been any, and have gone on.
+  if (is_order_checked()) [[unlikely]]
+    Order::note_all_known();
+  return true;
 }
 
 Result<void> Events::synchronize(const EventReference& reference, Deadline deadline) {
@@ -351,6 +359,7 @@ Result<Clock::time_point> Events::time(const EventReference& reference) {
       event.time_sequence != event.sequence.load()) {
     return Error::format(ErrorCode::kNoTimestamp, "event %u is not reached yet", event.index);
   }
+  note_known_task(*event.record->stream, event.record->position);
   return event.time;
 }
 

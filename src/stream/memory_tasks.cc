@@ -64,10 +64,13 @@ Result<void> MemoryTasks::perform(const FrontTask& front) {
     case TaskKind::kReduce:
       return transfer_.reduce(task.reduction, task.device, options(Sides::kDevices));
     case TaskKind::kWriteValue:
+      note_told(front);
       return transfer_.copy(task.value.address, to_address(&task.value.value),
                             sizeof task.value.value, task.device, options(Sides::kFromHost));
     case TaskKind::kFree:
-      return task.free.memory->free(task.free.range.base);
+      if (is_order_checked()) [[unlikely]]
+        note_ending(front);
+      return task.free.memory->free_unobserved(task.free.range.base);
     default:
       return {};
   }
@@ -77,7 +80,7 @@ void MemoryTasks::drop(const Task& task) noexcept {
   if (task.kind != TaskKind::kFree) return;
   try {
     // What is not an allocation any more is nothing to free.
-    (void)task.free.memory->free(task.free.range.base);
+    (void)task.free.memory->free_unobserved(task.free.range.base);
   } catch (const std::bad_alloc&) {
     // Only to say what is there instead of an allocation.
   }

@@ -155,13 +155,21 @@ Result<void> Streams::wait_for(const Target& target, Deadline deadline) {
   note_wait_for_task(stream, target.position, deadline);
   while (!stream.is_done(target.position)) {
     const WaitGraph::Outcome outcome = waiter_.wait_once(stream, target.position, deadline);
-    if (stream.aborts.load() != target.aborts) return aborted(stream);
+    if (stream.aborts.load() != target.aborts) {
+      note_known_task(stream, target.position);  // what has not run will not
+      return aborted(stream);
+    }
     if (outcome == WaitGraph::Outcome::kTimeOver) {
       return Error::format(ErrorCode::kStreamTimeout,
                            "stream %u has done %" PRIu64 " of %" PRIu64 " tasks at the time limit",
                            stream.index, stream.completed.load(), target.position);
     }
-    if (outcome == WaitGraph::Outcome::kInterrupted) US_TRY(lasting_failure(target.stream));
+    if (outcome == WaitGraph::Outcome::kInterrupted) {
+      if (Result<void> failed = lasting_failure(target.stream); !failed.ok()) {
+        note_known_task(stream, target.position);  // what has not run will not
+        return failed;
+      }
+    }
   }
   note_known_task(stream, target.position);
   return take_failure(target.stream);
@@ -208,6 +216,7 @@ Result<void> Streams::finish_all(bool (*gives_up)()) {
         return;
       }
     }
+    note_known_task(stream, stream.submitted.load());
     first = unreported_failure(found);
   });
   return first;
@@ -291,7 +300,8 @@ bool Streams::finish_dropping(const Dropping& dropping, Deadline deadline) {
     const Deadline soon = deadline_after(std::chrono::milliseconds(1));
     (void)waiter_.wait_once(stream, dropping.position, std::min(soon, deadline));
   }
-  note_known_task(stream, stream.completed.load());
+  // What has not run will not.
+  note_known_task(stream, dropping.position);
   return true;
 }
 
@@ -387,6 +397,8 @@ Result<std::optional<StreamReference>> Streams::close(const StreamReference& ref
 void Streams::retire(Stream& stream) {
   reports_.end(stream);
   registry_.note_closed(stream);
+  // Also what other threads queued while it was being ended.
+  note_known_task(stream, stream.submitted.load());
   stream.is_orphan.store(true);
   runner_.recycle(stream);
 }

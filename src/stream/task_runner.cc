@@ -104,6 +104,7 @@ TaskStep TaskRunner::step(const FrontTask& front, const RunLimits& limits) {
     note_done(front, Order::Outcome::kFailed);
     return fail_first(front, result.error(), limits);
   } catch (const std::bad_alloc&) {
+    note_done(front, Order::Outcome::kFailed);
     return fail_first(front, Error::format(ErrorCode::kOutOfMemory, "the host has no memory left"),
                       limits);
   }

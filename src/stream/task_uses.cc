@@ -175,6 +175,10 @@ void note_freed(const FreeMark& mark, VirtualRange range) noexcept {
   Order::note_freed(task_at(*freed_on(mark), mark.position), range);
 }
 
+void note_ending(const FrontTask& front) noexcept {
+  Order::note_ending(task_at(front.stream, front.position));
+}
+
 void note_found(const FrontTask& front, const Copy& copy) noexcept {
   with_uses(
       [&](Uses& uses) { add_copy(uses, copy); },

@@ -60,10 +60,17 @@ class OrderedFunction {
   const Order::AfterFunction after_;
   const bool is_noted_;
 };
+// A task is about to write what the program may look at, and then knows where the stream is.
+inline void note_told(const FrontTask& front) noexcept {
+  if (is_order_checked()) [[unlikely]]
+    Order::note_told(task_at(front.stream, front.position));
+}
 // A task ran, or was dropped.
 [[gnu::cold]] void note_task_done(const FrontTask& front, Order::Outcome outcome) noexcept;
 // Memory of a pool is about to be free for others, behind the task of the mark.
 [[gnu::cold]] void note_freed(const FreeMark& mark, VirtualRange range) noexcept;
+// A task is about to end the memory that it uses: others may have it before the task is done.
+[[gnu::cold]] void note_ending(const FrontTask& front) noexcept;
 // A task has found out what it moves.
 [[gnu::cold]] void note_found(const FrontTask& front, const Copy& copy) noexcept;
 

@@ -191,6 +191,48 @@ LEGAL = {
   aclrtSynchronizeDevice();
   aclrtMemPoolDestroy(pool);
 """,
+    "ordinary_memory_is_freed_in_the_order_of_a_stream": """
+  for (int i = 0; i < 500; ++i) {
+    void* part = NULL;
+    aclrtMalloc(&part, MIB, ACL_MEM_MALLOC_HUGE_FIRST);
+    aclrtMemsetAsync(part, MIB / 16, 1, MIB / 16, i % 2 ? one : two);
+    aclrtMemPoolFreeAsync(part, i % 2 ? one : two);
+  }
+""",
+    "the_program_polls_a_value": """
+  aclrtMemset(other, 64, 0, 64);
+  aclrtMemsetAsync(memory, MIB, 1, MIB, one);
+  aclrtValueWrite(other, 1, 0, one);
+  uint64_t value = 0;
+  while (value == 0) aclrtMemcpy(&value, 8, other, 8, ACL_MEMCPY_DEVICE_TO_HOST);
+  aclrtMemset(memory, MIB, 2, MIB);
+""",
+    "a_time_says_that_the_event_was_reached": """
+  aclrtEvent timed = NULL;
+  uint64_t time = 0;
+  aclrtCreateEventWithFlag(&timed, ACL_EVENT_TIME_LINE);
+  aclrtMemsetAsync(memory, MIB, 1, MIB, one);
+  aclrtRecordEvent(timed, one);
+  while (aclrtEventGetTimestamp(timed, &time) != ACL_SUCCESS) {}
+  aclrtMemset(memory, MIB, 2, MIB);
+  aclrtDestroyEvent(timed);
+""",
+    "a_poll_says_that_waits_are_over": """
+  aclrtEventWaitStatus waits = ACL_EVENT_WAIT_STATUS_NOT_READY;
+  aclrtMemsetAsync(memory, MIB, 1, MIB, one);
+  aclrtRecordEvent(event, one);
+  aclrtStreamWaitEvent(two, event);
+  while (waits == ACL_EVENT_WAIT_STATUS_NOT_READY) aclrtQueryEventWaitStatus(event, &waits);
+  aclrtMemset(memory, MIB, 2, MIB);
+""",
+    "the_process_was_locked_and_backed_up": """
+  aclrtMemsetAsync(memory, MIB, 1, MIB, one);
+  aclrtSnapShotProcessLock(getpid(), NULL);
+  aclrtSnapShotProcessBackup(getpid(), NULL);
+  aclrtSnapShotProcessRestore(getpid(), NULL);
+  aclrtSnapShotProcessUnlock(getpid(), NULL);
+  aclrtMemset(memory, MIB, 2, MIB);
+""",
     "aborted": """
   aclrtWaitAndResetNotify(notify, one, 0);
   aclrtMemsetAsync(memory, MIB, 1, MIB, one);
@@ -235,6 +277,31 @@ def test_a_free_of_a_pool_is_no_task(check):  # noqa: F811
   aclrtMemPoolDestroy(pool);
 """
     result = check(BEFORE + body + AFTER, "--check=order")
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+HELD = """
+#include <stdatomic.h>
+static atomic_int is_held, may_go_on;
+static void hold(void* unused) { (void)unused; is_held = 1; while (!may_go_on) {} }
+int main(void) {"""
+
+
+def test_tasks_that_an_abort_dropped_use_nothing(check):  # noqa: F811
+    """Behind a function that still runs."""
+    from test_check import BEGINNING
+    body = """
+  void* third = NULL;
+  aclrtMalloc(&third, MIB, ACL_MEM_MALLOC_HUGE_FIRST);
+  aclrtLaunchHostFunc(one, hold, NULL);
+  aclrtMemsetAsync(third, MIB, 1, MIB, one);
+  while (!is_held) {}
+  aclrtStreamAbort(one);
+  aclrtFree(third);
+  may_go_on = 1;
+"""
+    begin = BEGINNING.replace("int main(void) {", HELD)
+    result = check(BEFORE + body + AFTER, "--check=order", begin=begin)
     assert (result.returncode, result.stderr) == (0, "")
 
 

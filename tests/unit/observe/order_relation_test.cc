@@ -202,6 +202,42 @@ TEST_F(OrderRelationTest, EndComesBehindWhatTheProgramKnew) {
   EXPECT_TRUE(found.empty());
 }
 
+TEST_F(OrderRelationTest, TaskThatEndsMemoryLeavesNothingToConflictWith) {
+  std::vector<TaskDisorder> found;
+  const StreamTask end = queue(1, {kEnd});
+  relation_.end_memory(end, found);
+  EXPECT_TRUE(found.empty()) << "not even itself";
+  EXPECT_EQ(queue_and_run(2, kWrite), 0U) << "others may have the memory before the task is done";
+  EXPECT_EQ(run(end), 0U);
+  EXPECT_EQ(queue_and_run(2, kWrite), 0U);
+}
+
+TEST_F(OrderRelationTest, TaskThatWillNeverRunConflictsWithNothing) {
+  const StreamTask dropped = queue(1, {kWrite});
+  relation_.know(dropped);
+  EXPECT_FALSE(relation_.find_conflict(kEnd));
+}
+
+TEST_F(OrderRelationTest, WaitForAnythingComesBehindATaskThatHasBegun) {
+  const StreamTask begun = queue(1, {kWrite});
+  relation_.wait_for_others(2);
+  run(begun);
+  EXPECT_EQ(queue_and_run(2, kRead), 0U);
+}
+
+TEST_F(OrderRelationTest, NextTaskComesBehindAllThatIsDone) {
+  queue_and_run(1, kWrite);
+  relation_.put_behind_all(2, 0);
+  EXPECT_EQ(queue_and_run(2, kRead), 0U);
+}
+
+TEST_F(OrderRelationTest, ProgramKnowsWhatAStreamHasToldIt) {
+  queue_and_run(1, kWrite);
+  const StreamTask value = queue(1, {});
+  relation_.tell(value);
+  EXPECT_FALSE(relation_.find_conflict(kRead));
+}
+
 TEST_F(OrderRelationTest, MemoryThatBeginsAgainHasNoPast) {
   queue_and_run(1, kWrite);
   relation_.forget(kBytes);
