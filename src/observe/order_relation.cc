@@ -211,12 +211,13 @@ void OrderRelation::find_overtaken(uint32_t stream, const QueuedTask& end,
                                    std::vector<TaskDisorder>& found) {
   const MemoryUse what = end.uses.front();
   for (auto& [number, other] : streams_) {
+    const uint32_t on = number;
     for (QueuedTask& task : other.queued()) {
       if (task.order > end.order) break;
       std::erase_if(task.uses, [&](const MemoryUse& use) {
         if (!use.range.overlaps(what.range)) return false;
-        found.push_back({{{number, task.position}, use, task.place},
-                         {{stream, end.position}, what, end.place}});
+        found.push_back(
+            {{{on, task.position}, use, task.place}, {{stream, end.position}, what, end.place}});
         return true;
       });
     }
