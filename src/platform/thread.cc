@@ -9,9 +9,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <new>
 #include <string>
+#include <thread>
 
 #include "base/scope_exit.h"
 #include "platform/fault_plan.h"
@@ -102,10 +104,11 @@ unsigned usable_processors() {
 }
 
 unsigned program_threads() {
-  constexpr int kPatience = 1000;  // turns of other threads, which is plenty for one to begin
-  for (int turn = 0; starting_threads.load() != 0; ++turn) {
-    if (turn == kPatience) return 0;
-    sched_yield();
+  // One that was started comes within moments, on a busy machine within a second.
+  constexpr int kLooks = 10'000;
+  for (int look = 0; starting_threads.load() != 0; ++look) {
+    if (look == kLooks) return 0;
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
   struct stat task {};
   if (stat("/proc/self/task", &task) != 0 || task.st_nlink <= 2) return 0;

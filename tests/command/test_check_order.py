@@ -330,14 +330,14 @@ def test_a_function_that_a_stream_calls_comes_in_its_order(check):  # noqa: F811
 # Programs that wait for ever, but for the limit that a signal is.
 ENDLESS = {
     "no_record": """
-  alarm(1);
+  alarm(3);
   aclrtWaitAndResetNotify(notify, one, 0); /*queued*/
   aclrtSynchronizeStream(one); /*waits*/
 """,
     "each_waits_for_the_other": """
   aclrtNotify other_notify = NULL;
   aclrtCreateNotify(&other_notify, 0);
-  alarm(1);
+  alarm(3);
   aclrtWaitAndResetNotify(notify, one, 0); /*queued*/
   aclrtRecordNotify(other_notify, one);
   aclrtWaitAndResetNotify(other_notify, two, 0);
@@ -345,7 +345,7 @@ ENDLESS = {
   aclrtSynchronizeStream(one); /*waits*/
 """,
     "behind_an_event": """
-  alarm(1);
+  alarm(3);
   aclrtWaitAndResetNotify(notify, one, 0); /*queued*/
   aclrtRecordEvent(event, one);
   aclrtStreamWaitEvent(two, event);
