@@ -193,7 +193,8 @@ void OrderRelation::use(StreamTask task, std::span<const MemoryUse> uses, const 
 void OrderRelation::end_memory(StreamTask task, std::vector<TaskDisorder>& found) {
   OrderedStream& stream = streams_[task.stream];
   QueuedTask* const queued = stream.find(task.position);
-  if (queued == nullptr) return;
+  // Another end of the same memory may have come first, and have been told.
+  if (queued == nullptr || queued->uses.empty()) return;
   const QueuedTask end = *queued;
   queued->uses.clear();
   find_overtaken(task.stream, end, found);

@@ -327,6 +327,22 @@ def test_a_function_that_a_stream_calls_comes_in_its_order(check):  # noqa: F811
     assert (result.returncode, result.stderr) == (0, "")
 
 
+def test_memory_that_two_streams_free_is_told(check):  # noqa: F811
+    body = BEFORE + """
+  void* twice = NULL;
+  aclrtMalloc(&twice, MIB, ACL_MEM_MALLOC_HUGE_FIRST);
+  aclrtWaitAndResetNotify(notify, one, 0);
+  aclrtMemPoolFreeAsync(twice, one); /*first*/
+  aclrtMemPoolFreeAsync(twice, two); /*second*/
+  aclrtSynchronizeStream(two);
+  aclrtRecordNotify(notify, two);
+"""
+    result = check(body + AFTER, "--check=order")
+    assert result.returncode == FOUND, result.stderr
+    for mark in ("first", "second"):
+        assert line_of(body, mark) in result.stderr
+
+
 # Programs that wait for ever, but for the limit that a signal is.
 ENDLESS = {
     "no_record": """

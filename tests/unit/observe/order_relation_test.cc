@@ -238,6 +238,16 @@ TEST_F(OrderRelationTest, ProgramKnowsWhatAStreamHasToldIt) {
   EXPECT_FALSE(relation_.find_conflict(kRead));
 }
 
+TEST_F(OrderRelationTest, MemoryThatEndsOnTwoStreamsEndsOnce) {
+  const StreamTask first = queue(1, {kEnd});
+  const StreamTask second = queue(2, {kEnd});
+  std::vector<TaskDisorder> found;
+  relation_.end_memory(second, found);
+  EXPECT_EQ(found.size(), 1U);
+  relation_.end_memory(first, found);
+  EXPECT_EQ(found.size(), 1U);
+}
+
 TEST_F(OrderRelationTest, MemoryThatBeginsAgainHasNoPast) {
   queue_and_run(1, kWrite);
   relation_.forget(kBytes);
