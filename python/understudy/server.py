@@ -42,6 +42,7 @@ KEYS = (
     "log",
     "log_file",
     "fail",
+    "schedule",
     "call_sites",
     "check",
     "check_exit",
