@@ -22,15 +22,14 @@ LOGS = pathlib.Path("build/logs")
 DURATIONS = LOGS / "durations.json"
 # Seconds and items of a cold run on two cores, for trees that have not measured their own.
 DEFAULTS = {
-    "build-dev": (300, 480),
-    "build-asan": (240, 260),
-    "build-tsan": (240, 280),
-    "build-clang": (120, 190),
-    "build-release": (150, 180),
-    "tidy": (110, 20),
-    "test-dev": (150, 900),
-    "test-asan": (150, 300),
-    "test-tsan": (150, 300),
+    "build-dev": (260, 300),
+    "build-asan": (145, 107),
+    "build-tsan": (100, 103),
+    "build-release": (105, 120),
+    "tidy": (60, 11),
+    "test-dev": (200, 620),
+    "test-asan": (230, 540),
+    "test-tsan": (195, 520),
 }
 # A line of ninja or run_tidy.py: "[37/159] ..."; of ctest: " 37/159 Test  #12: ...".
 COUNT = re.compile(rb"^(?:\[(\d+)/(\d+)\]| *(\d+)/(\d+) Test +#)", re.MULTILINE)
