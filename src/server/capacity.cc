@@ -199,8 +199,8 @@ bool Capacity::charge(const Charge& charge, std::optional<Deadline> deadline) {
     return true;
   }
   const uint64_t now = application(device, used);
-  // The figures belong together only if no module was charged or credited meanwhile. The application
-  // has what it was charged just now in any case.
+  // The figures belong together only if no module was charged or credited meanwhile. The
+  // application has what it was charged just now in any case.
   const bool is_known = device.tag_changes.load() == changes;
   raise_to(device.application_peak, is_known ? std::max(now, charge.bytes) : charge.bytes);
   return true;
