@@ -13,8 +13,6 @@ namespace understudy {
 
 namespace {
 
-constexpr int kJoinAttempts = 16;
-
 // By the keys of the configuration, each with its value.
 std::array<std::string, 6> parts_of(const ServerShape& shape) {
   const auto size = [](const char* key, uint64_t bytes) {
@@ -56,22 +54,25 @@ Result<std::unique_ptr<Server>> Server::join(platform::PrivateDirectory director
                                              const std::vector<int32_t>& numbers) {
   const std::string path = directory.path();
   std::optional<platform::PrivateDirectory> found(std::move(directory));
+  const Deadline deadline = ledger_deadline();
   // What is left of an ended server may be removed under this process, again and again.
-  for (int attempt = 0; attempt < kJoinAttempts; ++attempt) {
+  do {
     if (!found) {
-      US_TRY_ASSIGN(platform::PrivateDirectory made,
-                    platform::PrivateDirectory::open_or_make(path));
-      found.emplace(std::move(made));
+      Result<platform::PrivateDirectory> made = platform::PrivateDirectory::open_or_make(path);
+      if (!made.ok() && platform::means_absent(made.error())) continue;
+      if (!made.ok()) return made.error();
+      found.emplace(std::move(made.value()));
     }
     Result<std::unique_ptr<Server>> opened = open(std::move(*found), numbers);
     found.reset();
     if (!opened.ok() && platform::means_absent(opened.error())) continue;
     if (!opened.ok()) return opened.error();
-    US_TRY_ASSIGN(const bool entered, opened.value()->enter(shape));
+    US_TRY_ASSIGN(const bool entered, opened.value()->enter(shape, deadline));
     if (entered) return opened;
-  }
-  return Error::format(ErrorCode::kConnection, "the server at %s is removed again and again",
-                       path.c_str());
+  } while (!has_passed(deadline));
+  return Error::format(ErrorCode::kConnection,
+                       "the server at %s has been removed again and again for %d seconds",
+                       path.c_str(), static_cast<int>(kLedgerPatience.count()));
 }
 
 Result<std::unique_ptr<Server>> Server::open(platform::PrivateDirectory directory,
@@ -89,8 +90,7 @@ Result<std::unique_ptr<Server>> Server::make_private(const ServerShape& shape,
   return server;
 }
 
-Result<bool> Server::enter(const ServerShape& shape) {
-  const Deadline deadline = ledger_deadline();
+Result<bool> Server::enter(const ServerShape& shape, Deadline deadline) {
   const std::optional<LedgerFile::ByteGuard> joining = file_.lock(kJoinByte, deadline);
   if (!joining) {
     return Error::format(ErrorCode::kConnection,

@@ -58,7 +58,7 @@ class Server {
   static Result<std::unique_ptr<Server>> open(platform::PrivateDirectory directory,
                                               const std::vector<int32_t>& numbers);
   // False, and nothing done, if the ledger was removed before this process had the lock to join.
-  Result<bool> enter(const ServerShape& shape);
+  Result<bool> enter(const ServerShape& shape, Deadline deadline);
 
   LedgerFile file_;
   ProcessSlots slots_;
