@@ -59,7 +59,8 @@ enum class LockRank : uint8_t {
   kHistory,               // the lives of objects, for checks
   kAdvice,                // what advice remembers of threads and of places that allocate
   kDebugInformation,      // reading the program's debug information, which no fork comes between
+  kRecording,             // what a recording's numbers stand for, and chunks without a thread
 };
-inline constexpr unsigned kLockRanks = static_cast<unsigned>(LockRank::kDebugInformation) + 1;
+inline constexpr unsigned kLockRanks = static_cast<unsigned>(LockRank::kRecording) + 1;
 
 }  // namespace understudy

@@ -189,4 +189,16 @@ uint64_t available_memory_on_node(unsigned node) {
 
 int32_t process_id() { return getpid(); }
 
+int32_t parent_process_id() { return getppid(); }
+
+std::string command_line() {
+  constexpr size_t kMostBytes = 1024;
+  std::string text = read_text_file("/proc/self/cmdline").value_or("");
+  while (text.ends_with('\0')) text.pop_back();
+  for (char& each : text) {
+    if (each == '\0' || each == '\n') each = ' ';
+  }
+  return text.substr(0, kMostBytes);
+}
+
 }  // namespace understudy::platform

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace understudy::platform {
@@ -39,5 +40,9 @@ unsigned current_numa_node();
 uint64_t available_memory_on_node(unsigned node);
 
 int32_t process_id();
+int32_t parent_process_id();
+// The words that the process was started with, with spaces between them, as far as they can be
+// read. May throw std::bad_alloc.
+std::string command_line();
 
 }  // namespace understudy::platform

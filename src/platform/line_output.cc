@@ -15,6 +15,7 @@
 
 #include "base/no_cancel.h"
 #include "platform/fork_sentinel.h"
+#include "platform/kept_errno.h"
 #include "platform/memory_file.h"
 #include "platform/shared_write.h"
 #include "platform/unique_fd.h"
@@ -29,17 +30,6 @@ std::chrono::milliseconds time_of(Patience patience) {
   using namespace std::chrono_literals;
   return patience == Patience::kBrief ? 1000ms : 0ms;
 }
-
-class KeptErrno {
- public:
-  KeptErrno() : number_(errno) {}
-  ~KeptErrno() { errno = number_; }
-  KeptErrno(const KeptErrno&) = delete;
-  KeptErrno& operator=(const KeptErrno&) = delete;
-
- private:
-  const int number_;
-};
 
 UniqueFd open_to_append(const char* path) {
   const NoCancel no_cancel;

@@ -28,11 +28,16 @@ namespace {
 std::atomic<unsigned> starting_threads{0};
 std::atomic<unsigned> own_threads{0};
 
-// Threads of the parent are not there.
+// That of the calling thread; 0: not asked yet. The initial-exec model makes reading it one
+// instruction, also in a library opened at run time.
+constinit thread_local uint32_t known_number [[gnu::tls_model("initial-exec")]] = 0;
+
+// Threads of the parent are not there, and the one that goes on has another number.
 [[maybe_unused]] const bool forgets_in_fork_child =
     (call_in_fork_child([] {
        starting_threads.store(0, std::memory_order_relaxed);
        own_threads.store(0, std::memory_order_relaxed);
+       known_number = 0;
      }),
      true);
 
@@ -120,10 +125,8 @@ unsigned program_threads() {
 uint64_t thread_identity() { return static_cast<uint64_t>(pthread_self()); }
 
 uint32_t kernel_thread_id() {
-  // The initial-exec model makes this one instruction, also in a library opened at run time.
-  thread_local uint32_t id [[gnu::tls_model("initial-exec")]] = 0;
-  if (id == 0) id = static_cast<uint32_t>(gettid());
-  return id;
+  if (known_number == 0) known_number = static_cast<uint32_t>(gettid());
+  return known_number;
 }
 
 }  // namespace understudy::platform
