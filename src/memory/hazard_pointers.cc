@@ -12,52 +12,131 @@ constinit thread_local HazardRecord* own_hazard_record = nullptr;
 
 namespace {
 
-// A number that differs between a process and its children.
-std::atomic<unsigned> this_process{0};
+// Scans that find a record unused before it is taken off the list.
+constexpr uint8_t kIdleScans = 16;
 
-// Records are only ever added, in front.
-std::atomic<HazardRecord*> records{nullptr};
+// Records side by side, with a bit each in words that a scan reads at one go.
+struct alignas(64) HazardBlock {
+  static constexpr unsigned kWords = 8;
+  static constexpr unsigned kPerWord = 64;
+
+  std::array<std::atomic<uint64_t>, kWords> listed{};
+  std::array<std::atomic<uint64_t>, kWords> taken{};  // records that have a thread
+  std::atomic<unsigned> words{0};                     // that ever had a bit
+  std::atomic<HazardBlock*> next{nullptr};            // blocks are only ever added
+  std::array<HazardRecord, kWords * kPerWord> records{};
+
+  HazardRecord& record(unsigned word, uint64_t bits) {
+    return records[word * kPerWord + static_cast<unsigned>(__builtin_ctzll(bits))];
+  }
+};
+
+// Pages of it that no thread has needed take no memory.
+constinit HazardBlock first_block;
+
+// Calls visit(record) for the listed records, until it returns true. Whether it did.
+template <typename Visit>
+bool visit_listed(Visit visit) {
+  for (HazardBlock* block = &first_block; block != nullptr; block = block->next.load()) {
+    const unsigned words = block->words.load();
+    for (unsigned word = 0; word < words; ++word) {
+      for (uint64_t bits = block->listed[word].load(); bits != 0; bits &= bits - 1) {
+        if (visit(block->record(word, bits))) return true;
+      }
+    }
+  }
+  return false;
+}
 
 // Gives the record to other threads when its thread ends.
 struct RecordReturner {
   ~RecordReturner() {
-    if (own_hazard_record == nullptr) return;
-    own_hazard_record->taken.store(false, std::memory_order_release);
+    const HazardRecord* const record = own_hazard_record;
+    if (record == nullptr) return;
     own_hazard_record = nullptr;
+    record->taken->fetch_and(~record->bit, std::memory_order_release);
   }
 };
 
-// The thread that forked goes on with its record; those of the others belong to no
-// thread.
+// The thread that forked goes on with its record; the others belong to no thread, and a scan of the
+// parent may have been in the middle of any.
 void begin_anew_in_child() {
-  const unsigned process = this_process.fetch_add(1, std::memory_order_relaxed) + 1;
-  if (own_hazard_record != nullptr) {
-    own_hazard_record->process.store(process, std::memory_order_relaxed);
+  HazardRecord* const own = own_hazard_record;
+  for (HazardBlock* block = &first_block; block != nullptr; block = block->next.load()) {
+    for (unsigned word = 0; word < block->words.load(); ++word) {
+      const uint64_t known = block->taken[word].load() | block->listed[word].load();
+      for (uint64_t bits = known; bits != 0; bits &= bits - 1) {
+        HazardRecord& record = block->record(word, bits);
+        if (&record == own) continue;
+        for (auto& slot : record.slots) slot.store(nullptr, std::memory_order_relaxed);
+        record.slots_in_use = 0;
+        record.listing.store(HazardListing::kUnlisted, std::memory_order_relaxed);
+      }
+      block->taken[word].store(0, std::memory_order_relaxed);
+      block->listed[word].store(0, std::memory_order_relaxed);
+    }
   }
+  if (own == nullptr) return;
+  own->taken->fetch_or(own->bit);
+  own->listing.store(HazardListing::kUnlisted, std::memory_order_relaxed);
+  own->list();
 }
 
 // When the library is loaded: a fork in the middle of a static variable's initialization would
 // leave the child waiting for it for ever.
 [[maybe_unused]] const bool registered = (platform::call_in_fork_child(begin_anew_in_child), true);
 
+HazardRecord* claim_in(HazardBlock& block) {
+  for (unsigned word = 0; word < HazardBlock::kWords; ++word) {
+    uint64_t taken = block.taken[word].load(std::memory_order_relaxed);
+    while (taken != UINT64_MAX) {
+      const uint64_t bit = ~taken & (taken + 1);
+      if (!block.taken[word].compare_exchange_weak(taken, taken | bit)) continue;
+      unsigned words = block.words.load();
+      while (words <= word && !block.words.compare_exchange_weak(words, word + 1)) {
+      }
+      HazardRecord& record = block.record(word, bit);
+      // Once: a scan may look at a record that its last thread has left listed.
+      if (record.bit == 0) {
+        record.taken = &block.taken[word];
+        record.listed = &block.listed[word];
+        record.bit = bit;
+      }
+      return &record;
+    }
+  }
+  return nullptr;
+}
+
 HazardRecord* claim_record() {
-  const unsigned process = this_process.load(std::memory_order_relaxed);
-  for (HazardRecord* record = records.load(); record != nullptr; record = record->next) {
-    bool free = false;
-    if (!record->taken.compare_exchange_strong(free, true)) continue;
-    record->process.store(process, std::memory_order_relaxed);
-    return record;
+  HazardBlock* block = &first_block;
+  while (true) {
+    if (HazardRecord* const record = claim_in(*block)) return record;
+    HazardBlock* next = block->next.load();
+    if (next == nullptr) {
+      auto* const fresh = new HazardBlock;
+      if (block->next.compare_exchange_strong(next, fresh)) {
+        next = fresh;
+      } else {
+        delete fresh;  // another thread was faster
+      }
+    }
+    block = next;
   }
-  auto* record = new HazardRecord;
-  record->taken.store(true, std::memory_order_relaxed);
-  record->process.store(process, std::memory_order_relaxed);
-  record->next = records.load();
-  while (!records.compare_exchange_weak(record->next, record)) {
-  }
-  return record;
 }
 
 }  // namespace
+
+void HazardRecord::list() noexcept {
+  // The scan that takes it off may have lost its processor.
+  for (unsigned looks = 0; listing.load() == HazardListing::kLeaving; ++looks) {
+    looks < 100 ? pause_briefly() : nap();
+  }
+  if (listing.load() == HazardListing::kListed) return;
+  idle_scans.store(0, std::memory_order_relaxed);
+  listed->fetch_or(bit);
+  listing.store(HazardListing::kListed);
+}
 
 HazardRecord& claim_hazard_record() {
   thread_local RecordReturner returner;
@@ -70,16 +149,42 @@ void prepare_pins() { const HazardPin first; }
 
 namespace {
 
+// A record whose thread pins nothing, and did not lately, leaves the list.
+void note_idle(HazardRecord& record) {
+  if (record.is_used.load(std::memory_order_relaxed)) {
+    record.is_used.store(false, std::memory_order_relaxed);
+    record.idle_scans.store(0, std::memory_order_relaxed);
+    return;
+  }
+  const uint8_t scans = record.idle_scans.load(std::memory_order_relaxed);
+  if (scans < kIdleScans) {
+    record.idle_scans.store(scans + 1, std::memory_order_relaxed);
+    return;
+  }
+  auto listed = HazardListing::kListed;
+  if (!record.listing.compare_exchange_strong(listed, HazardListing::kLeaving)) return;
+  for (const auto& slot : record.slots) {
+    if (slot.load() == nullptr) continue;
+    record.listing.store(HazardListing::kListed);
+    return;
+  }
+  record.listed->fetch_and(~record.bit);
+  record.listing.store(HazardListing::kUnlisted);
+}
+
 template <typename Matches>
 bool any_slot(Matches matches) {
-  const unsigned process = this_process.load(std::memory_order_relaxed);
-  for (const HazardRecord* record = records.load(); record != nullptr; record = record->next) {
-    if (record->process.load(std::memory_order_relaxed) != process) continue;
-    for (const auto& slot : record->slots) {
-      if (matches(slot.load())) return true;
+  return visit_listed([&](HazardRecord& record) {
+    bool is_idle = true;
+    for (const auto& slot : record.slots) {
+      const void* const pinned = slot.load();
+      if (pinned == nullptr) continue;
+      if (matches(pinned)) return true;
+      is_idle = false;
     }
-  }
-  return false;
+    if (is_idle) note_idle(record);
+    return false;
+  });
 }
 
 }  // namespace

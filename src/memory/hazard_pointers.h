@@ -5,27 +5,47 @@
 // mapping in a hazard pointer of its own thread; the thread that ends a mapping scans them all and
 // leaves the mapping on the retire list while one of them names it.
 //
+// A scan looks at the records that are *listed*, those of threads that have pinned something
+// lately: a scan that finds a record idle a few times takes it off the list, and its thread puts it
+// back with its next pin. So a scan costs what the threads cost that copy at this moment, however
+// many there are or were.
+//
 // One registry per process, never destroyed. A thread's record is claimed at its first pin and
 // free for another thread after its end. What the threads of its parent pin is nothing to a fork
-// child: their records stay taken, and no scan looks at them.
+// child.
 #pragma once
 
 #include <array>
 #include <atomic>
+#include <cstdint>
 
 #include "base/invariant.h"
 
 namespace understudy {
+
+enum class HazardListing : uint8_t {
+  kUnlisted = 0,  // no scan looks at the record
+  kListed = 1,
+  kLeaving = 2,  // a scan takes it off the list, which ends within a few instructions
+};
 
 // The hazard pointers of one thread.
 struct alignas(64) HazardRecord {
   static constexpr unsigned kSlots = 4;
 
   std::array<std::atomic<const void*>, kSlots> slots{};
-  std::atomic<bool> taken{false};
-  std::atomic<unsigned> process{0};  // whose thread it is
-  unsigned slots_in_use = 0;         // bit per slot; only its thread looks at it
-  HazardRecord* next = nullptr;      // constant once the record is in the list
+  // From kUnlisted on it is the thread's to change, from the others the scans'.
+  std::atomic<HazardListing> listing{HazardListing::kUnlisted};
+  std::atomic<bool> is_used{false};         // it was, since a scan looked
+  std::atomic<uint8_t> idle_scans{0};       // that found it unused, one behind the other
+  unsigned slots_in_use = 0;                // bit per slot; only its thread looks at it
+  std::atomic<uint64_t>* listed = nullptr;  // the words with its bit; set when it is claimed
+  std::atomic<uint64_t>* taken = nullptr;
+  uint64_t bit = 0;
+
+  // Puts it on the list again. What its thread published is seen by all scans that begin behind
+  // this. REQUIRES: the calling thread is that of the record.
+  [[gnu::cold]] void list() noexcept;
 };
 
 // That of the calling thread; null before its first pin.
@@ -53,8 +73,13 @@ class HazardPin {
 
   // Replaces what this pin holds. The caller then makes sure that the mapping was still entered.
   void publish(const void* mapping) {
-    // An exchange, not a store: the second look at the table must not happen before it.
+    // An exchange, not a store: the second look at the table must not happen before it, and neither
+    // may the look at the listing. A scan that takes the record off the list looks at the slots
+    // between two steps: it sees the pin, or this sees the first step.
     record_.slots[slot_].exchange(mapping);
+    if (record_.listing.load() != HazardListing::kListed) [[unlikely]]
+      record_.list();
+    record_.is_used.store(true, std::memory_order_relaxed);
   }
   void clear() { record_.slots[slot_].store(nullptr, std::memory_order_release); }
 
