@@ -2,7 +2,6 @@
 #include "memory/address_arena.h"
 
 #include <algorithm>
-#include <new>
 #include <optional>
 #include <utility>
 
@@ -29,8 +28,10 @@ Result<Arena> AddressArena::take(uint64_t size, uint64_t alignment) {
     MutexLock lock(mutex_);
     parts_.reserve(parts_.size() + 1);
   }
+  const std::optional<uint64_t> least = align_up(size, kGiB);
+  if (!least || *least > PageTable::kEnd) return reservations_.add_arena(part_size(), size, hold_);
   // Before there is an arena, which cannot be taken back: what needs memory.
-  Part part{{}, ExtentMap(PageTable::kEnd)};
+  Part part{{}, ExtentMap(std::max(part_size(), *least), kGranule)};
   US_TRY_ASSIGN(part.arena, reservations_.add_arena(part_size(), size, hold_));
   part.free.shrink(part.arena.range.size);
   // Arenas start at multiples of 1 GiB and no alignment is larger.
@@ -61,11 +62,7 @@ void AddressArena::give_back(VirtualRange range) noexcept {
   MutexLock lock(mutex_);
   for (Part& part : parts_) {
     if (!part.arena.range.contains(range.base)) continue;
-    try {
-      part.free.give_back(range.base - part.arena.range.base, range.size);
-    } catch (const std::bad_alloc&) {
-      // No memory to note it: the addresses stay out of use, of which there are plenty.
-    }
+    part.free.give_back(range.base - part.arena.range.base, range.size);
     return;
   }
 }

@@ -315,4 +315,9 @@ void DeviceMemory::trim() {
   for (const std::unique_ptr<Slabs>& slabs : slabs_) slabs->heap().trim();
 }
 
+void DeviceMemory::give_back_kept(unsigned device) {
+  slabs_[device]->heap().trim();
+  pools_.of({LocationKind::kDevice, device}).trim();
+}
+
 }  // namespace understudy

@@ -51,7 +51,7 @@ class DeviceMemory final : public MemoryCache {
   // Ends the allocation that starts at an address, whatever device it is on; managed memory, too.
   // Memory of a pool goes back to it (FREE-07).
   Result<void> free(VirtualAddress address) {
-    return is_any_checked() ? free_observed(address) : free_unobserved(address);
+    return is_observed() ? free_observed(address) : free_unobserved(address);
   }
   // The same where the call of the program that ends the allocation has noted that.
   Result<void> free_unobserved(VirtualAddress address);
@@ -63,6 +63,10 @@ class DeviceMemory final : public MemoryCache {
   // REQUIRES: the calling thread has prepared its pins. Allocates nothing.
   void free_all(unsigned device);
   void trim() override;
+  // Gives host memory back to the system that is only kept for the next allocation: behind one
+  // device, or all that the process keeps.
+  void give_back_kept(unsigned device);
+  void give_back_all_kept() { pools_.relieve_pressure(); }
 
   // Before other threads use it.
   void set_share_hooks(ShareHooks& hooks) { share_hooks_ = &hooks; }

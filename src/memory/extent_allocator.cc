@@ -2,7 +2,6 @@
 #include "memory/extent_allocator.h"
 
 #include <algorithm>
-#include <new>
 #include <utility>
 
 #include "base/invariant.h"
@@ -45,8 +44,7 @@ Result<Extent> ExtentAllocator::take(uint64_t size, PageKind kind) {
   std::optional<Extent> extent = take_recycled(size, kind);
   if (!extent) {
     MutexLock lock(mutex_);
-    Error last = Error::format(ErrorCode::kOutOfMemory,
-                               "backing is set to hugetlb and the host has no hugetlb pool");
+    std::optional<Error> last;
     for (Tier& tier : tiers_) {
       if (!fits(tier.kind, kind)) continue;
       Result<Extent> taken = take_from_tier_locked(tier, size);
@@ -57,10 +55,14 @@ Result<Extent> ExtentAllocator::take(uint64_t size, PageKind kind) {
       last = taken.error();
       if (&tier != &tiers_.back() && !std::exchange(tier.was_short, true)) {
         platform::log_note("a hugetlb pool has no page left for %s (%s); other pages are used",
-                           options_.name.c_str(), last.text());
+                           options_.name.c_str(), last->text());
       }
     }
-    if (!extent) return last.as(ErrorCode::kOutOfMemory);
+    if (!extent && !last) {
+      return Error::format(ErrorCode::kOutOfMemory,
+                           "backing is set to hugetlb and the host has no hugetlb pool");
+    }
+    if (!extent) return last->as(ErrorCode::kOutOfMemory);
   }
   if (options_.poison == Poison::kOn) extent->backing->refill(extent->offset, extent->size);
   if (options_.is_written_by_transfers && is_init_checked()) [[unlikely]]
@@ -127,7 +129,7 @@ Result<void> ExtentAllocator::add_backing_file_locked(Tier& tier, uint64_t at_le
   while (true) {
     Result<std::unique_ptr<BackingFile>> backing = BackingFile::create(file_options, size, budget_);
     if (backing.ok()) {
-      tier.parts.push_back({std::move(backing.value()), ExtentMap(size)});
+      tier.parts.push_back({std::move(backing.value()), ExtentMap(size, kGranule)});
       return {};
     }
     if (size == *least) return backing.error();
@@ -140,8 +142,7 @@ void ExtentAllocator::give_back(const Extent& extent) noexcept {
     return;
   Spilled spilled;
   recycle(extent, spilled);
-  MutexLock lock(mutex_);
-  for (unsigned i = 0; i < spilled.count; ++i) give_back_to_file_locked(spilled.extents[i]);
+  for (unsigned i = 0; i < spilled.count; ++i) give_back_to_file(spilled.extents[i]);
 }
 
 bool ExtentAllocator::try_recycle(const Extent& extent) {
@@ -189,20 +190,41 @@ ExtentAllocator::Part& ExtentAllocator::part_of_locked(const BackingFile* backin
   stop_with_sentence(__FILE__, __LINE__, "an extent came back to an allocator that never had it");
 }
 
-void ExtentAllocator::give_back_to_file_locked(const Extent& extent) noexcept {
-  const uint64_t committed = extent.backing->committed_bytes_in(extent.offset, extent.size);
-  if (free_committed_ + committed > options_.max_free_committed) {
-    extent.backing->decommit(extent.offset, extent.size);
-  }
-  try {
-    part_of_locked(extent.backing).free.give_back(extent.offset, extent.size);
-  } catch (const std::bad_alloc&) {
-    // No memory to note that this part of a backing file is free. It stays out of use; the
-    // caller that freed it is not to blame, and its host memory can be had by others.
-    extent.backing->decommit(extent.offset, extent.size);
-    return;
-  }
+void ExtentAllocator::add_free_locked(const Extent& extent) noexcept {
+  part_of_locked(extent.backing).free.give_back(extent.offset, extent.size);
   free_committed_ += extent.backing->committed_bytes_in(extent.offset, extent.size);
+}
+
+void ExtentAllocator::give_back_to_file(const Extent& extent) noexcept {
+  {
+    MutexLock lock(mutex_);
+    const uint64_t committed = extent.backing->committed_bytes_in(extent.offset, extent.size);
+    if (free_committed_ + committed <= options_.max_free_committed) return add_free_locked(extent);
+  }
+  // Until it is entered as free, no other thread can have it.
+  extent.backing->decommit(extent.offset, extent.size);
+  MutexLock lock(mutex_);
+  add_free_locked(extent);
+}
+
+ExtentAllocator::Spilled ExtentAllocator::take_committed_parts_locked() {
+  Spilled taken;
+  for (Tier& tier : tiers_) {
+    for (Part& part : tier.parts) {
+      const unsigned before = taken.count;
+      part.free.for_each([&](uint64_t offset, uint64_t size) {
+        if (taken.count == taken.extents.size()) return;
+        if (part.backing->committed_bytes_in(offset, size) == 0) return;
+        taken.add({part.backing.get(), offset, size});
+      });
+      for (unsigned i = before; i < taken.count; ++i) {
+        const Extent& extent = taken.extents[i];
+        free_committed_ -= extent.backing->committed_bytes_in(extent.offset, extent.size);
+        part.free.take_part(extent.offset);
+      }
+    }
+  }
+  return taken;
 }
 
 uint64_t ExtentAllocator::trim() {
@@ -210,19 +232,28 @@ uint64_t ExtentAllocator::trim() {
     Spilled recycled;
     drain(recycler, recycled);
     MutexLock lock(mutex_);
-    for (unsigned i = 0; i < recycled.count; ++i) give_back_to_file_locked(recycled.extents[i]);
+    for (unsigned i = 0; i < recycled.count; ++i) add_free_locked(recycled.extents[i]);
   }
-  MutexLock lock(mutex_);
-  uint64_t left = 0;  // where the host did not take it back
-  for (Tier& tier : tiers_) {
-    for (Part& part : tier.parts) {
-      part.free.for_each([&](uint64_t offset, uint64_t size) {
-        part.backing->decommit(offset, size);
-        left += part.backing->committed_bytes_in(offset, size);
-      });
+  uint64_t given_back = 0;
+  while (true) {
+    Spilled taken;
+    {
+      MutexLock lock(mutex_);
+      taken = take_committed_parts_locked();
     }
+    uint64_t before = 0;
+    uint64_t left = 0;  // where the host did not take it back
+    for (unsigned i = 0; i < taken.count; ++i) {
+      const Extent& extent = taken.extents[i];
+      before += extent.backing->committed_bytes_in(extent.offset, extent.size);
+      extent.backing->decommit(extent.offset, extent.size);
+      left += extent.backing->committed_bytes_in(extent.offset, extent.size);
+    }
+    MutexLock lock(mutex_);
+    for (unsigned i = 0; i < taken.count; ++i) add_free_locked(taken.extents[i]);
+    given_back += before - left;
+    if (before == left) return given_back;
   }
-  return std::exchange(free_committed_, left) - left;
 }
 
 HostBacking ExtentAllocator::backing() const {

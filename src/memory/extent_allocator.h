@@ -108,7 +108,11 @@ class ExtentAllocator {
   Result<Extent> take_from_tier_locked(Tier& tier, uint64_t size) US_REQUIRES(mutex_);
   Result<Extent> take_from_part_locked(Part& part, uint64_t size) US_REQUIRES(mutex_);
   Result<void> add_backing_file_locked(Tier& tier, uint64_t at_least) US_REQUIRES(mutex_);
-  void give_back_to_file_locked(const Extent& extent) noexcept US_REQUIRES(mutex_);
+  // No lock is held while the system takes memory back, which may take a millisecond per 100 MiB.
+  void give_back_to_file(const Extent& extent) noexcept US_EXCLUDES(mutex_);
+  void add_free_locked(const Extent& extent) noexcept US_REQUIRES(mutex_);
+  // Takes some free parts that are committed out of their backing files.
+  Spilled take_committed_parts_locked() US_REQUIRES(mutex_);
   Part& part_of_locked(const BackingFile* backing) US_REQUIRES(mutex_);
 
   const ExtentAllocatorOptions options_;

@@ -1,78 +1,126 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory/extent_map.h"
 
+#include <algorithm>
+#include <bit>
+
 #include "base/sizes.h"
 
 namespace understudy {
 
-ExtentMap::ExtentMap(uint64_t size) { add(0, size); }
+namespace {
 
-void ExtentMap::add(uint64_t offset, uint64_t size) {
-  const auto part = by_offset_.emplace(offset, size).first;
-  try {
-    by_size_.emplace(size, offset);
-  } catch (...) {
-    by_offset_.erase(part);
-    throw;
+// Parts of a bin that are looked at before larger ones are.
+constexpr uint32_t kFewParts = 8;
+
+}  // namespace
+
+ExtentMap::ExtentMap(uint64_t size, uint64_t unit)
+    : shift_(static_cast<unsigned>(std::countr_zero(unit))),
+      units_(static_cast<uint32_t>(size >> shift_)),
+      tags_(std::make_unique<ZeroedArray<Tag>>(units_)) {
+  add(0, units_);
+}
+
+uint32_t ExtentMap::bin_of(uint32_t size) {
+  if (size < kExactBins) return size;
+  const auto power = static_cast<uint32_t>(std::bit_width(size)) - 1;
+  return kExactBins + (power - 6) * kBinsPerPower + (size >> (power - 5)) % kBinsPerPower;
+}
+
+uint32_t ExtentMap::next_bin(uint32_t bin) const {
+  uint64_t mask = ~uint64_t{0} << bin % 64;
+  for (uint32_t word = bin / 64; word < used_bins_.size(); ++word, mask = ~uint64_t{0}) {
+    const uint64_t bits = used_bins_[word] & mask;
+    if (bits != 0) return word * 64 + static_cast<uint32_t>(std::countr_zero(bits));
   }
-  free_bytes_ += size;
+  return kBins;
 }
 
-void ExtentMap::change(Part part, uint64_t offset, uint64_t size) {
-  auto sized = by_size_.extract({part->second, part->first});
-  auto placed = by_offset_.extract(part);
-  free_bytes_ += size - placed.mapped();
-  placed.key() = offset;
-  placed.mapped() = size;
-  sized.value() = {size, offset};
-  by_offset_.insert(std::move(placed));
-  by_size_.insert(std::move(sized));
+std::optional<uint32_t> ExtentMap::place_in(uint32_t first, uint32_t size,
+                                            uint32_t alignment) const {
+  const auto place = static_cast<uint32_t>(*align_up(first, alignment));
+  const uint32_t in_front = place - first;
+  const uint32_t part = tag(first).size;
+  if (in_front > part || part - in_front < size) return std::nullopt;
+  return place;
 }
 
-void ExtentMap::shrink(uint64_t size) { change(by_offset_.begin(), 0, size); }
-
-void ExtentMap::remove(Part part) {
-  free_bytes_ -= part->second;
-  by_size_.erase({part->second, part->first});
-  by_offset_.erase(part);
-}
-
-std::optional<uint64_t> ExtentMap::take(uint64_t size, uint64_t alignment) {
-  for (auto candidate = by_size_.lower_bound({size, 0}); candidate != by_size_.end(); ++candidate) {
-    const auto [part_size, part_offset] = *candidate;
-    const uint64_t offset = *align_up(part_offset, alignment);
-    const uint64_t in_front = offset - part_offset;
-    if (in_front > part_size || part_size - in_front < size) continue;
-    const uint64_t behind = part_size - in_front - size;
-    if (behind > 0 && in_front > 0) add(offset + size, behind);  // the only step that may fail
-    const Part part = by_offset_.find(part_offset);
-    if (in_front > 0) {
-      change(part, part_offset, in_front);
-    } else if (behind > 0) {
-      change(part, offset + size, behind);
-    } else {
-      remove(part);
-    }
-    return offset;
+std::optional<ExtentMap::Found> ExtentMap::find_in_bin(uint32_t bin, uint32_t size,
+                                                       uint32_t alignment, uint32_t most) const {
+  for (uint32_t link = bins_[bin]; link != 0 && most > 0; link = tag(link - 1).next, --most) {
+    if (const auto place = place_in(link - 1, size, alignment)) return Found{link - 1, *place};
   }
   return std::nullopt;
 }
 
-void ExtentMap::give_back(uint64_t offset, uint64_t size) {
-  const Part next = by_offset_.lower_bound(offset);
-  const bool joins_next = next != by_offset_.end() && offset + size == next->first;
-  const Part previous = next == by_offset_.begin() ? by_offset_.end() : std::prev(next);
-  const bool joins_previous =
-      previous != by_offset_.end() && previous->first + previous->second == offset;
-  if (joins_previous) {
-    const uint64_t more = joins_next ? next->second : 0;
-    if (joins_next) remove(next);
-    change(previous, previous->first, previous->second + size + more);
-  } else if (joins_next) {
-    change(next, offset, next->second + size);
-  } else {
-    add(offset, size);
+std::optional<ExtentMap::Found> ExtentMap::find(uint32_t size, uint32_t alignment) const {
+  const uint32_t own = bin_of(size);
+  for (uint32_t bin = next_bin(own); bin != kBins; bin = next_bin(bin + 1)) {
+    const uint32_t most = bin == own && size >= kExactBins ? kFewParts : UINT32_MAX;
+    if (const auto found = find_in_bin(bin, size, alignment, most)) return found;
   }
+  // The parts of the own bin that were passed over are the last ones.
+  return find_in_bin(own, size, alignment, UINT32_MAX);
+}
+
+std::optional<uint64_t> ExtentMap::take(uint64_t size, uint64_t alignment) {
+  if (size > free_bytes()) return std::nullopt;
+  const auto units = static_cast<uint32_t>(size >> shift_);
+  const std::optional<Found> found =
+      find(units, static_cast<uint32_t>(std::max<uint64_t>(alignment >> shift_, 1)));
+  if (!found) return std::nullopt;
+  const uint32_t in_front = found->place - found->first;
+  const uint32_t behind = tag(found->first).size - in_front - units;
+  remove(found->first);
+  if (in_front > 0) add(found->first, in_front);
+  if (behind > 0) add(found->place + units, behind);
+  return uint64_t{found->place} << shift_;
+}
+
+void ExtentMap::give_back(uint64_t offset, uint64_t size) noexcept {
+  auto first = static_cast<uint32_t>(offset >> shift_);
+  auto units = static_cast<uint32_t>(size >> shift_);
+  if (first + units < units_) {
+    const uint32_t behind = first + units;
+    const uint32_t more = tag(behind).size;
+    if (more > 0) remove(behind);
+    units += more;
+  }
+  if (first > 0) {
+    const uint32_t more = tag(first - 1).size;
+    first -= more;
+    if (more > 0) remove(first);
+    units += more;
+  }
+  add(first, units);
+}
+
+void ExtentMap::shrink(uint64_t size) {
+  remove(0);
+  units_ = static_cast<uint32_t>(size >> shift_);
+  add(0, units_);
+}
+
+void ExtentMap::add(uint32_t first, uint32_t size) noexcept {
+  const uint32_t bin = bin_of(size);
+  tag(first + size - 1).size = size;
+  tag(first) = {size, 0, bins_[bin]};
+  if (bins_[bin] != 0) tag(bins_[bin] - 1).previous = first + 1;
+  bins_[bin] = first + 1;
+  used_bins_[bin / 64] |= uint64_t{1} << bin % 64;
+  free_units_ += size;
+}
+
+void ExtentMap::remove(uint32_t first) noexcept {
+  Tag& here = tag(first);
+  const uint32_t bin = bin_of(here.size);
+  if (here.next != 0) tag(here.next - 1).previous = here.previous;
+  (here.previous != 0 ? tag(here.previous - 1).next : bins_[bin]) = here.next;
+  if (bins_[bin] == 0) used_bins_[bin / 64] &= ~(uint64_t{1} << bin % 64);
+  free_units_ -= here.size;
+  tag(first + here.size - 1).size = 0;
+  here.size = 0;
 }
 
 }  // namespace understudy

@@ -102,7 +102,7 @@ namespace {
 
 // What the program leaves to a reset.
 void note_ends(unsigned device) {
-  if (!is_any_checked()) return;
+  if (!is_observed()) return;
   tell_leaks_on(static_cast<int32_t>(device));
   for (const ObjectKind kind : kEndedByReset) {
     History::end_on(kind, static_cast<int32_t>(device), "its device was reset");
@@ -132,6 +132,8 @@ void Devices::end_use(unsigned device) {
   events_.end_device(device);
   notifies_.end_device(device);
   memory_.free_all(device);
+  // A program that is done with its devices, but not with the machine.
+  in_use() == 0 ? memory_.give_back_all_kept() : memory_.give_back_kept(device);
 }
 
 bool Devices::is_set(unsigned device) const {

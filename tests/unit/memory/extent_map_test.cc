@@ -20,17 +20,18 @@ using Parts = std::vector<std::pair<uint64_t, uint64_t>>;
 Parts parts_of(const ExtentMap& map) {
   Parts parts;
   map.for_each([&](uint64_t offset, uint64_t size) { parts.emplace_back(offset, size); });
+  std::sort(parts.begin(), parts.end());
   return parts;
 }
 
 TEST(ExtentMap, BeginsAsOneFreePart) {
-  const ExtentMap map(100);
+  const ExtentMap map(100, 1);
   EXPECT_EQ(parts_of(map), (Parts{{0, 100}}));
   EXPECT_EQ(map.free_bytes(), 100u);
 }
 
 TEST(ExtentMap, TakesFromTheFrontUntilNothingIsLeft) {
-  ExtentMap map(100);
+  ExtentMap map(100, 1);
   EXPECT_EQ(map.take(60, 1), 0u);
   EXPECT_EQ(map.take(60, 1), std::nullopt);
   EXPECT_EQ(map.take(40, 1), 60u);
@@ -40,7 +41,7 @@ TEST(ExtentMap, TakesFromTheFrontUntilNothingIsLeft) {
 }
 
 TEST(ExtentMap, TakesTheSmallestPartThatFits) {
-  ExtentMap map(100);
+  ExtentMap map(100, 1);
   ASSERT_EQ(map.take(100, 1), 0u);
   map.give_back(0, 30);
   map.give_back(40, 10);
@@ -54,7 +55,7 @@ TEST(ExtentMap, NeighboursMergeWhateverTheOrderTheyComeBackIn) {
   const std::vector<std::vector<uint64_t>> orders = {{0, 10, 20}, {20, 10, 0}, {0, 20, 10},
                                                      {20, 0, 10}, {10, 0, 20}, {10, 20, 0}};
   for (const std::vector<uint64_t>& order : orders) {
-    ExtentMap map(30);
+    ExtentMap map(30, 1);
     ASSERT_EQ(map.take(30, 1), 0u);
     for (const uint64_t offset : order) map.give_back(offset, 10);
     EXPECT_EQ(parts_of(map), (Parts{{0, 30}}));
@@ -63,7 +64,7 @@ TEST(ExtentMap, NeighboursMergeWhateverTheOrderTheyComeBackIn) {
 }
 
 TEST(ExtentMap, PartsThatDoNotTouchStayApart) {
-  ExtentMap map(30);
+  ExtentMap map(30, 1);
   ASSERT_EQ(map.take(30, 1), 0u);
   map.give_back(0, 9);
   map.give_back(11, 19);
@@ -71,14 +72,14 @@ TEST(ExtentMap, PartsThatDoNotTouchStayApart) {
 }
 
 TEST(ExtentMap, AlignmentLeavesTheSkippedBytesFree) {
-  ExtentMap map(100);
+  ExtentMap map(100, 1);
   ASSERT_EQ(map.take(3, 1), 0u);
   EXPECT_EQ(map.take(16, 16), 16u);
   EXPECT_EQ(parts_of(map), (Parts{{3, 13}, {32, 68}}));
 }
 
 TEST(ExtentMap, PartThatFitsOnlyUnalignedIsPassedOver) {
-  ExtentMap map(128);
+  ExtentMap map(128, 1);
   ASSERT_EQ(map.take(128, 1), 0u);
   map.give_back(8, 20);   // large enough, but not from a multiple of 16 on
   map.give_back(50, 40);  // 64 fits
@@ -88,16 +89,44 @@ TEST(ExtentMap, PartThatFitsOnlyUnalignedIsPassedOver) {
 }
 
 TEST(ExtentMap, NothingIsLargerThanTheWhole) {
-  ExtentMap map(100);
+  ExtentMap map(100, 1);
   EXPECT_EQ(map.take(101, 1), std::nullopt);
   EXPECT_EQ(map.take(UINT64_MAX, 1), std::nullopt);
   EXPECT_EQ(map.free_bytes(), 100u);
 }
 
+TEST(ExtentMap, CountsInUnits) {
+  ExtentMap map(16 * kMiB, kHugePage);
+  EXPECT_EQ(map.take(4 * kMiB, kHugePage), 0u);
+  EXPECT_EQ(map.take(2 * kMiB, 8 * kMiB), 8 * kMiB);
+  EXPECT_EQ(parts_of(map), (Parts{{4 * kMiB, 4 * kMiB}, {10 * kMiB, 6 * kMiB}}));
+  EXPECT_EQ(map.free_bytes(), 10 * kMiB);
+}
+
+TEST(ExtentMap, ShrinksWhileEverythingIsFree) {
+  ExtentMap map(100, 1);
+  map.shrink(70);
+  EXPECT_EQ(parts_of(map), (Parts{{0, 70}}));
+  EXPECT_EQ(map.take(70, 1), 0u);
+  EXPECT_EQ(map.take(1, 1), std::nullopt);
+}
+
+// A list of one bin has parts of several sizes; those behind the first few are found, too.
+TEST(ExtentMap, FindsTheOneLargePartAmongManyOfItsBin) {
+  ExtentMap map(100 * 140, 1);
+  ASSERT_EQ(map.take(100 * 140, 1), 0u);
+  map.give_back(0, 131);
+  for (uint64_t i = 1; i < 100; ++i) map.give_back(i * 140, 128);
+  EXPECT_EQ(map.take(131, 1), 0u);
+  EXPECT_EQ(map.take(129, 1), std::nullopt);
+}
+
+class ExtentMapModel : public testing::TestWithParam<uint64_t> {};
+
 // A bitmap of units is always right.
-TEST(ExtentMap, AgreesWithABitmap) {
-  constexpr uint64_t kUnits = 256;
-  ExtentMap map(kUnits);
+TEST_P(ExtentMapModel, AgreesWithABitmap) {
+  constexpr uint64_t kUnits = 1024;
+  ExtentMap map(kUnits, 1);
   std::vector<bool> taken(kUnits, false);
   Parts held;
   std::mt19937_64 random(4711);
@@ -113,7 +142,7 @@ TEST(ExtentMap, AgreesWithABitmap) {
   };
   for (int step = 0; step < 1000; ++step) {
     if (held.empty() || random() % 5 < 3) {
-      const uint64_t size = 1 + random() % 24;
+      const uint64_t size = 1 + random() % GetParam();
       const uint64_t alignment = uint64_t{1} << random() % 5;
       const std::optional<uint64_t> offset = map.take(size, alignment);
       ASSERT_EQ(offset.has_value(), longest_free(alignment) >= size);
@@ -146,6 +175,8 @@ TEST(ExtentMap, AgreesWithABitmap) {
     ASSERT_EQ(map.free_bytes(), free);
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Sizes, ExtentMapModel, testing::Values(24, 200));
 
 }  // namespace
 }  // namespace understudy
