@@ -44,10 +44,6 @@ namespace understudy {
 
 #else
 
-void copy_bytes(void* destination, const void* source, size_t count) {
-  memmove(destination, source, count);
-}
-
 void fill_bytes(void* destination, uint8_t value, size_t count) {
   memset(destination, value, count);
 }

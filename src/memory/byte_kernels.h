@@ -7,11 +7,18 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 namespace understudy {
 
 // The ranges may overlap.
+#if defined(__SANITIZE_THREAD__)
 void copy_bytes(void* destination, const void* source, size_t count);
+#else
+inline void copy_bytes(void* destination, const void* source, size_t count) {
+  memmove(destination, source, count);
+}
+#endif
 void fill_bytes(void* destination, uint8_t value, size_t count);
 // REQUIRES: the destination is a multiple of 4.
 void fill_words(void* destination, uint32_t value, size_t count);

@@ -46,11 +46,6 @@ class PageEntry {
   constexpr bool owner_access() const { return (word_ & kOwnerAccess) != 0; }
   constexpr bool restricted() const { return (word_ & kRestricted) != 0; }
   constexpr bool divided() const { return (word_ & kDivided) != 0; }
-  // The owner may read and write every byte of the granule.
-  constexpr bool whole() const {
-    return (word_ & (kPresent | kOwnerAccess | kRestricted | kDivided)) ==
-           (kPresent | kOwnerAccess);
-  }
   // Number of the mapping, or of the slab where the granule is divided.
   constexpr uint32_t mapping() const {
     return static_cast<uint32_t>(word_ >> kMappingShift & ((1U << kPoolIndexBits) - 1));

@@ -36,6 +36,9 @@ uint64_t bytes_to_granule_end(VirtualAddress address, uint64_t limit) {
 // The same backwards: bytes of the granule that ends at or behind `end`.
 uint64_t bytes_from_granule_start(VirtualAddress end) { return (end - 1) % kGranule + 1; }
 
+// Longer ones gain by a copy method of their own.
+constexpr uint64_t kLongestQuickRow = 64 * kKiB;
+
 // How many bytes to move before the token is asked again.
 uint64_t step_of(const TransferOptions& options, uint64_t left) {
   constexpr uint64_t kStep = 64 * kMiB;
@@ -57,17 +60,40 @@ bool Transfer::is_plainly_host(VirtualRange range) const {
          reservations_.is_plainly_host(range.end() - 1);
 }
 
-bool Transfer::copy_quickly(VirtualAddress to, VirtualAddress from, uint64_t count) {
+bool Transfer::copy_quickly(VirtualAddress to, VirtualAddress from, uint64_t count,
+                            const TransferOptions& options) {
   PageEntry entry = translation_.look_up(to);
   const bool to_device = entry.present();
   if (!to_device) entry = translation_.look_up(from);
   const VirtualAddress host = to_device ? from : to;
-  if (!entry.commit() || !is_plainly_host({host, count})) return false;
+  if (!entry.commit()) return false;
+  if (!is_plainly_host({host, count}))
+    return to_device && copy_within_quickly(to, entry, from, count);
+  // A device's side is not on the host, whatever the host has there.
+  if (options.sides == Sides::kDevices) return false;
   HazardPin pin;
   const VirtualAddress bytes =
       translation_.resolve_quickly(to_device ? to : from, count, entry, pin);
   if (bytes == 0) return false;
   engine_.copy(to_pointer(to_device ? bytes : host), to_pointer(to_device ? host : bytes), count);
+  return true;
+}
+
+bool Transfer::copy_within_quickly(VirtualAddress to, PageEntry into, VirtualAddress from,
+                                   uint64_t count) {
+  const PageEntry out = translation_.look_up(from);
+  // What overlaps is copied in an order of its own; between devices not every copy is allowed.
+  if (!out.commit() || out.owner() != into.owner() || !into.on_device() ||
+      VirtualRange{from, count}.overlaps({to, count})) {
+    return false;
+  }
+  HazardPin into_pin;
+  HazardPin out_pin;
+  const VirtualAddress target = translation_.resolve_quickly(to, count, into, into_pin);
+  if (target == 0) return false;
+  const VirtualAddress source = translation_.resolve_quickly(from, count, out, out_pin);
+  if (source == 0) return false;
+  engine_.copy(to_pointer(target), to_pointer(source), count);
   return true;
 }
 
@@ -200,10 +226,7 @@ Result<void> Transfer::copy(VirtualAddress to, VirtualAddress from, uint64_t cou
                             const TransferOptions& options) {
   if (is_init_checked()) [[unlikely]]
     return copy_noted(to, from, count, device, options);
-  // Between devices the quick way has nothing to offer, and would take one of them for the host.
-  if (count <= kGranule && options.sides != Sides::kDevices && copy_quickly(to, from, count)) {
-    return {};
-  }
+  if (count <= kGranule && copy_quickly(to, from, count, options)) return {};
   return copy_in_pieces(to, from, count, device, options);
 }
 
@@ -349,6 +372,11 @@ Result<Transfer::Range> Transfer::check_rows(VirtualAddress base, uint64_t pitch
     US_TRY(check_host({base, extent}));
     return first;
   }
+  {
+    HazardPin pin;
+    const std::optional<Place> place = translation_.locate(base, pin, options.view);
+    if (place && place->range.contains(VirtualRange{base, extent})) return first;
+  }
   for (uint64_t row = 1; row < copy.height; ++row) {
     US_TRY_ASSIGN(const Range range, check({base + row * pitch, copy.width}, device, use, options));
     if (!range.on_device || range.whole != first.whole) {
@@ -358,6 +386,30 @@ Result<Transfer::Range> Transfer::check_rows(VirtualAddress base, uint64_t pitch
     }
   }
   return first;
+}
+
+Result<uint64_t> Transfer::copy_first_rows(const PlaneCopy& rows, const Range& into,
+                                           const Range& out) {
+  const auto side_at = [&](VirtualAddress base, uint64_t pitch, const Range& range,
+                           HazardPin& pin) {
+    const uint64_t extent = (rows.height - 1) * pitch + rows.width;
+    return piece_at(base, range.on_device ? bytes_to_granule_end(base, extent) : extent, range,
+                    pin);
+  };
+  const auto rows_in = [&](const Piece& piece, uint64_t pitch) {
+    const bool is_there = !piece.entry.present() || piece.entry.commit();
+    return is_there && piece.size >= rows.width ? (piece.size - rows.width) / pitch + 1 : 0;
+  };
+  HazardPin into_pin;
+  HazardPin out_pin;
+  US_TRY_ASSIGN(const Piece source, side_at(rows.from, rows.from_pitch, out, out_pin));
+  US_TRY_ASSIGN(const Piece target, side_at(rows.to, rows.to_pitch, into, into_pin));
+  const uint64_t count = std::min(rows_in(source, rows.from_pitch), rows_in(target, rows.to_pitch));
+  for (uint64_t row = 0; row < count; ++row) {
+    copy_bytes(to_pointer(target.host + row * rows.to_pitch),
+               to_pointer(source.host + row * rows.from_pitch), rows.width);
+  }
+  return count;
 }
 
 Result<void> Transfer::copy_rows(const PlaneCopy& asked, unsigned device,
@@ -383,11 +435,21 @@ Result<void> Transfer::copy_rows(const PlaneCopy& asked, unsigned device,
     uses_.note_read({copy.from, copy.width, copy.from_pitch, copy.height}, options.task);
     uses_.note_written({copy.to, copy.width, copy.to_pitch, copy.height});
   }
-  for (uint64_t row = 0; row < copy.height; ++row) {
-    const VirtualAddress to = copy.to + row * copy.to_pitch;
-    const VirtualAddress from = copy.from + row * copy.from_pitch;
-    US_TRY(is_noted ? copy_in_pieces(to, from, copy.width, device, options)
-                    : this->copy(to, from, copy.width, device, options));
+  const uint64_t bytes = copy.width * copy.height;
+  while (copy.height > 0) {
+    uint64_t rows = 0;
+    if (!is_noted && copy.width <= kLongestQuickRow) {
+      US_TRY(check_stop(options, bytes - copy.width * copy.height, bytes));
+      US_TRY_ASSIGN(rows, copy_first_rows(copy, into, out));
+    }
+    if (rows == 0) {
+      US_TRY(is_noted ? copy_in_pieces(copy.to, copy.from, copy.width, device, options)
+                      : this->copy(copy.to, copy.from, copy.width, device, options));
+      rows = 1;
+    }
+    copy.to += rows * copy.to_pitch;
+    copy.from += rows * copy.from_pitch;
+    copy.height -= rows;
   }
   return {};
 }

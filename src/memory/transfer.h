@@ -137,9 +137,12 @@ class Transfer {
   [[gnu::cold]] void note_fill(VirtualAddress to, uint64_t count, unsigned device,
                                const TransferOptions& options);
 
-  // The common case: a device's bytes in one granule that the MMU resolves quickly, and the other
-  // side ordinary host memory. False, and nothing done, if it is not that.
-  bool copy_quickly(VirtualAddress to, VirtualAddress from, uint64_t count);
+  // The common cases: a device's bytes in one granule that the MMU resolves quickly, and on the
+  // other side ordinary host memory, or such bytes of the same device. False, and nothing done, if
+  // it is neither.
+  bool copy_quickly(VirtualAddress to, VirtualAddress from, uint64_t count,
+                    const TransferOptions& options);
+  bool copy_within_quickly(VirtualAddress to, PageEntry into, VirtualAddress from, uint64_t count);
   bool set_quickly(VirtualAddress to, uint8_t value, uint64_t count);
   // Everything else, out of the way of the common case.
   [[gnu::noinline]] Result<void> copy_in_pieces(VirtualAddress to, VirtualAddress from,
@@ -168,6 +171,9 @@ class Transfer {
   // The same for each row of one side.
   Result<Range> check_rows(VirtualAddress base, uint64_t pitch, const PlaneCopy& copy,
                            unsigned device, Use use, const SideOptions& options);
+  // Copies the first rows, as many as lie in one committed granule on either side: those are found
+  // once. Returns how many, which may be none.
+  Result<uint64_t> copy_first_rows(const PlaneCopy& rows, const Range& into, const Range& out);
   Result<Range> check_on_device(VirtualRange range, unsigned device, Use use, PoolView view);
   Result<void> check_host(VirtualRange range);
   struct Pair {

@@ -79,8 +79,10 @@ class Translation {
   VirtualAddress resolve_quickly(VirtualAddress address, uint64_t count, PageEntry entry,
                                  HazardPin& pin) const {
     if (!entry.commit() || count > kGranule - address % kGranule) return 0;
-    const bool pinned = entry.divided() ? try_pin_slot(address, count, pin, entry)
-                                        : entry.whole() && try_pin(address, pin, entry);
+    const bool pinned = entry.divided()
+                            ? try_pin_slot(address, count, pin, entry)
+                            : entry.owner_access() && try_pin(address, pin, entry) &&
+                                  (!entry.restricted() || is_open(address, count, entry));
     return pinned ? entry.host() + address % kGranule : 0;
   }
   // Remembers that the granule at an address is committed, so that the next reader need not ask
@@ -113,6 +115,13 @@ class Translation {
     pin.publish(&slab.records[slot]);
     return slab.record(slot) == record &&
            table_.look_up(address).with_committed() == entry.with_committed();
+  }
+  // Whether the bytes may be read and written, in a granule of which not all may be: the last one
+  // of an allocation, mostly. REQUIRES: the mapping of the entry is pinned.
+  bool is_open(VirtualAddress address, uint64_t count, PageEntry entry) const {
+    const Mapping& mapping = mappings_.at(entry.mapping());
+    return !mapping.read_only && mapping.parts == nullptr &&
+           mapping.range.contains(VirtualRange{address, count});
   }
   std::optional<Place> locate_slot(VirtualAddress address, HazardPin& pin, PageEntry entry) const;
 };
