@@ -14,6 +14,10 @@ namespace understudy {
 namespace {
 
 constexpr auto kPatience = std::chrono::microseconds(30);
+// How long a worker looks in before it sleeps until it is called, and how often: the kernel adds
+// some 50 us of its own to each nap.
+constexpr auto kDoze = std::chrono::microseconds(2500);
+constexpr auto kNap = std::chrono::microseconds(20);
 constexpr unsigned kMostWorkers = 16;
 
 unsigned worker_limit() {
@@ -154,7 +158,7 @@ void RunQueue::push(WorkItem& item) noexcept {
     item.state = WorkItem::State::kOffered;
     item.next = std::exchange(items_, &item);
     ready_.fetch_add(1, std::memory_order_relaxed);
-    call = call_locked();
+    call = call_locked(WorkerCounts::Urgency::kNow);  // its owner works on the rest meanwhile
   }
   answer(call);
 }
@@ -176,9 +180,10 @@ void RunQueue::finish(WorkItem& item) noexcept {
 
 // ---- Workers are called ----
 
-WorkerCounts::Call RunQueue::call_locked() {
-  const WorkerCounts::Call call = counts_.call();
+WorkerCounts::Call RunQueue::call_locked(WorkerCounts::Urgency urgency) {
+  const WorkerCounts::Call call = counts_.call(urgency);
   if (call == WorkerCounts::Call::kSleeper) sleep_word_.fetch_add(1, std::memory_order_relaxed);
+  if (call == WorkerCounts::Call::kDozer) doze_word_.fetch_add(1, std::memory_order_relaxed);
   return call;
 }
 
@@ -194,6 +199,10 @@ void RunQueue::answer(WorkerCounts::Call call) noexcept {
   if (call == WorkerCounts::Call::kNone) return;
   if (call == WorkerCounts::Call::kSleeper) {
     platform::wake_one(sleep_word_);
+    return;
+  }
+  if (call == WorkerCounts::Call::kDozer) {
+    platform::wake_one(doze_word_);
     return;
   }
   const Result<void> started = start_worker();
@@ -277,6 +286,16 @@ void RunQueue::call_if_needed() {
   answer(call);
 }
 
+void RunQueue::hurry() {
+  if (!has_work()) return;
+  auto call = WorkerCounts::Call::kNone;
+  {
+    MutexLock lock(mutex_);
+    call = call_locked(WorkerCounts::Urgency::kNow);
+  }
+  answer(call);
+}
+
 // ---- Workers look for work ----
 
 Work RunQueue::next(Seen& seen) {
@@ -304,6 +323,7 @@ Work RunQueue::next(Seen& seen) {
       gone_.fetch_add(1, std::memory_order_release);
       return {Work::Kind::kEnd};
     }
+    if (doze()) continue;
     sleep();
     seen = Seen::kSome;
   }
@@ -342,6 +362,28 @@ void RunQueue::look_out() {
   } while (!has_work() && Clock::now() < until);
   MutexLock lock(mutex_);
   counts_.end_looking_out();
+}
+
+bool RunQueue::doze() {
+  uint32_t word = 0;
+  {
+    MutexLock lock(mutex_);
+    if (has_work() || ending_) return true;
+    if (is_scheduled() || !counts_.try_doze()) return false;
+    word = doze_word_.load(std::memory_order_relaxed);
+  }
+  Deadline now = Clock::now();
+  const Deadline until = now + kDoze;
+  bool found = false;
+  while (!found && now < until) {
+    platform::sleep_on(doze_word_, word, std::min<Deadline>(now + kNap, alarm()));
+    now = Clock::now();
+    found = has_work() || has_passed(alarm()) || doze_word_.load(std::memory_order_relaxed) != word;
+  }
+  MutexLock lock(mutex_);
+  counts_.end_dozing();
+  // What was added before this lock was taken called no other worker.
+  return found || has_work() || ending_;
 }
 
 bool RunQueue::is_needed() {

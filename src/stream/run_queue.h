@@ -96,6 +96,9 @@ class RunQueue {
   bool linger(const Stream& stream);
   // For a worker that goes on with what it has: calls another one for the rest.
   void call_if_needed();
+  // For a thread that is about to sleep until a stream gets on: what is ready does not wait until a
+  // worker looks in.
+  void hurry();
   // The calling worker enters and leaves a function of the program.
   void begin_user_code() noexcept;
   void end_user_code() noexcept;
@@ -134,6 +137,9 @@ class RunQueue {
   void offer_idle(Stream& stream);
   // Spins until something is ready.
   void look_out();
+  // Looks in now and then for a while: no thread that adds work has to wake the caller meanwhile,
+  // which takes a hundred times as long as adding the work. False if nothing came.
+  bool doze();
   // False if the worker is one too many: then it is to end.
   bool is_needed();
   void sleep();
@@ -145,7 +151,8 @@ class RunQueue {
   Stream* pop_for_turn_locked() US_REQUIRES(mutex_);
   WorkItem* pop_item_locked() US_REQUIRES(mutex_);
   // Whom to call for work that was added; to be answered after the lock.
-  WorkerCounts::Call call_locked() US_REQUIRES(mutex_);
+  WorkerCounts::Call call_locked(WorkerCounts::Urgency urgency = WorkerCounts::Urgency::kSoon)
+      US_REQUIRES(mutex_);
   // The same for a stream that is ready now: where there is a schedule, if its turn may begin.
   WorkerCounts::Call call_for_stream_locked() US_REQUIRES(mutex_) {
     return schedule_ == nullptr ? call_locked() : call_for_turn_locked();
@@ -177,6 +184,7 @@ class RunQueue {
   // are one at most: the one that may have a turn.
   alignas(64) std::atomic<uint32_t> ready_{0};
   std::atomic<uint32_t> sleep_word_{0};
+  std::atomic<uint32_t> doze_word_{0};
   std::atomic<Clock::rep> alarm_{kNever.time_since_epoch().count()};
   Mutex mutex_{LockRank::kRunQueue};
   std::array<List, kPriorities> lists_ US_GUARDED_BY(mutex_);

@@ -28,6 +28,7 @@ WaitGraph::Outcome StreamWaiter::wait_once(Stream& stream, uint64_t position, De
       }
     } while (Clock::now() < until);
   }
+  run_queue_.hurry();
   return wait_graph_.wait(stream, position, deadline);
 }
 

@@ -33,6 +33,29 @@ TEST(WorkerCounts, WorkerThatLooksOutMakesCallsUnnecessary) {
   EXPECT_EQ(counts.call(), Call::kNewWorker);
 }
 
+TEST(WorkerCounts, WorkerThatDozesLooksInByItselfUnlessItIsUrgent) {
+  WorkerCounts counts(2);
+  counts.add_worker();
+  ASSERT_TRUE(counts.try_doze());
+  EXPECT_EQ(counts.call(), Call::kNone);
+  EXPECT_EQ(counts.call(WorkerCounts::Urgency::kNow), Call::kDozer);
+  // Once is enough.
+  EXPECT_EQ(counts.call(WorkerCounts::Urgency::kNow), Call::kNone);
+  counts.end_dozing();
+  EXPECT_EQ(counts.call(), Call::kNewWorker);
+}
+
+TEST(WorkerCounts, OneWorkerDozesAtATime) {
+  WorkerCounts counts(2);
+  counts.add_worker();
+  counts.add_worker();
+  ASSERT_TRUE(counts.try_doze());
+  EXPECT_FALSE(counts.try_doze());
+  counts.end_dozing();
+  EXPECT_TRUE(counts.try_doze());
+  EXPECT_EQ(counts.call(WorkerCounts::Urgency::kNow), Call::kDozer);
+}
+
 TEST(WorkerCounts, SleeperIsCalledOnceUntilItIsUp) {
   WorkerCounts counts(2);
   counts.add_worker();
