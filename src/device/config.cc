@@ -48,6 +48,7 @@ Result<void> read_file(const std::string& path, ConfigDraft& draft) {
       return wrong_config_value(*key, entry.value.value_or("(neither text nor a whole number)"),
                                 path);
     }
+    draft.settings.given.emplace_back(key->name, *entry.value);
   }
   return {};
 }
@@ -63,7 +64,9 @@ Result<void> read_variables(ConfigDraft& draft) {
   for (const ConfigKey& key : config_keys()) {
     const std::string name = config_variable(key.name);
     const std::optional<std::string> value = variable(name);
-    if (value && !key.read(draft, *value)) return wrong_config_value(key, *value, name);
+    if (!value) continue;
+    if (!key.read(draft, *value)) return wrong_config_value(key, *value, name);
+    draft.settings.given.emplace_back(key.name, *value);
   }
   return {};
 }

@@ -212,6 +212,27 @@ std::vector<ConfigKey> make_keys() {
                     return text.starts_with('/');
                   },
                   true});
+  keys.push_back({"trace", "a path that begins with /",
+                  [](ConfigDraft& draft, const std::string& text) {
+                    draft.settings.recording.file = text;
+                    return text.starts_with('/');
+                  },
+                  true});
+  keys.push_back(
+      {"trace_limit", "a size, 1M at least", [](ConfigDraft& draft, const std::string& text) {
+         const auto size = parse_size(text);
+         if (!size || *size < kMiB || *size > kTiB) return false;
+         draft.settings.recording.limit = *size;
+         return true;
+       }});
+  keys.push_back({"trace_ring", "off, on", [](ConfigDraft& draft, const std::string& text) {
+                    draft.settings.recording.is_ring = text == "on";
+                    return text == "on" || text == "off";
+                  }});
+  keys.push_back({"trace_stacks", "off, on", [](ConfigDraft& draft, const std::string& text) {
+                    draft.settings.recording.records_stacks = text == "on";
+                    return text == "on" || text == "off";
+                  }});
   keys.push_back({"call_sites", "a path that begins with /",
                   [](ConfigDraft& draft, const std::string& text) {
                     draft.settings.call_sites = text;

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "device/driver_generation.h"
@@ -16,6 +17,7 @@
 #include "device/product_profile.h"
 #include "device/schedule_choice.h"
 #include "observe/check.h"
+#include "observe/recording_choice.h"
 #include "platform/log.h"
 
 namespace understudy {
@@ -40,8 +42,10 @@ struct Settings {
   std::string soc_name;
   std::string_view slice;  // name of the template; empty: devices are whole
   const DriverGeneration* driver = &newest_driver();
-  unsigned devices = 8;           // that this process sees
-  unsigned server_devices = 8;    // that all its processes see
+  unsigned devices = 8;         // that this process sees
+  unsigned server_devices = 8;  // that all its processes see
+  std::vector<std::pair<std::string, std::string>>
+      given;                      // keys and values, in the order they count
   std::string runtime_directory;  // where they meet; empty: where it is by default
   uint64_t memory = 0;            // per device
   uint64_t normal_memory = 0;     // the part of it in normal pages
@@ -68,6 +72,7 @@ struct Settings {
   std::optional<ScheduleChoice> schedule;  // in which order tasks run; nothing: as threads are free
   std::string call_sites;                  // the file that lists the program's calls; empty: none
   CheckChoice check;                       // what is looked for in the program
+  RecordingChoice recording;               // what is written down of it
   // Physical numbers of the devices this process sees, in its own order.
   std::vector<int32_t> visible_devices;
 

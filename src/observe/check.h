@@ -64,7 +64,9 @@ struct CheckChoice {
   std::string suppressions;              // file of findings that are not told; empty: none
 };
 
-extern constinit std::atomic<uint8_t> chosen_checks;  // bits of a CheckSet
+extern constinit std::atomic<uint8_t> chosen_checks;  // bits of a CheckSet, and this one:
+inline constexpr uint8_t kRecordingBit = 0x80;  // the process is recorded (observe/recorder.h)
+static_assert((CheckSet::all().bits() & kRecordingBit) == 0);
 
 inline bool is_checked(Check check) {
   return CheckSet(chosen_checks.load(std::memory_order_relaxed)).has(check);
@@ -73,6 +75,11 @@ inline bool is_checked(Check check) {
 inline bool is_checked(CheckSet checks) {
   return (chosen_checks.load(std::memory_order_relaxed) & checks.bits()) != 0;
 }
-inline bool is_any_checked() { return chosen_checks.load(std::memory_order_relaxed) != 0; }
+inline bool is_any_checked() { return is_checked(CheckSet::all()); }
+inline bool is_recorded() {
+  return (chosen_checks.load(std::memory_order_relaxed) & kRecordingBit) != 0;
+}
+// Whether checks or a recording want to know what begins and ends.
+inline bool is_observed() { return chosen_checks.load(std::memory_order_relaxed) != 0; }
 
 }  // namespace understudy

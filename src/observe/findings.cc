@@ -124,7 +124,7 @@ Result<void> Findings::begin(const CheckChoice& choice) {
   const Choice* none = nullptr;
   if (!choice_.compare_exchange_strong(none, fresh.get())) return {};
   (void)fresh.release();
-  chosen_checks.store(choice.checks.bits(), std::memory_order_relaxed);
+  chosen_checks.fetch_or(choice.checks.bits(), std::memory_order_relaxed);
   return {};
 }
 

@@ -16,12 +16,16 @@
 #include "observe/device_choices.h"
 #include "observe/order.h"
 #include "observe/page_waste.h"
+#include "observe/recorder.h"
 #include "platform/fork_sentinel.h"
 #include "platform/thread.h"
 
 namespace understudy {
 
 namespace {
+
+// The order of an end that no life is known for.
+constexpr uint64_t kOnlyRecorded = UINT64_MAX;
 
 thread_local constinit const char* current_function [[gnu::tls_model("initial-exec")]] = nullptr;
 
@@ -175,6 +179,8 @@ ProgramPlace History::here() noexcept {
 }
 
 void History::note_begin(NewObject object) noexcept {
+  if (is_recorded()) Recorder::begin_object(object);
+  if (!is_any_checked()) return;
   State* const state = History::state();
   if (state == nullptr) return;
   // A reservation has no memory. What was there before it is over.
@@ -202,6 +208,8 @@ void History::note_begin(NewObject object) noexcept {
 }
 
 void History::note_handle(ObjectKind kind, uint64_t number) noexcept {
+  if (is_recorded()) Recorder::add_handle(kind, number);
+  if (!is_any_checked()) return;
   if (State* const state = History::state()) {
     state->shard_of({kind, number}).add_handle({kind, number});
   }
@@ -209,6 +217,8 @@ void History::note_handle(ObjectKind kind, uint64_t number) noexcept {
 
 void History::note_ends(ObjectKind kind, int32_t device, uint64_t part_of,
                         const char* cause) noexcept {
+  if (is_recorded()) Recorder::end_objects(kind, device, part_of);
+  if (!is_any_checked()) return;
   State* const state = History::state();
   if (state == nullptr) return;
   const auto ends = [=](const ObjectLife& life) {
@@ -218,12 +228,16 @@ void History::note_ends(ObjectKind kind, int32_t device, uint64_t part_of,
   for (Shard& shard : state->shards) shard.end_all(ends, place, cause);
 }
 
-uint64_t History::order_of_live(ObjectKind kind, uint64_t number) noexcept {
-  State* const state = History::state();
-  return state == nullptr ? 0 : state->shard_of({kind, number}).order_of_live({kind, number});
+uint64_t History::order_of_ending(ObjectKind kind, uint64_t number) noexcept {
+  State* const state = is_any_checked() ? History::state() : nullptr;
+  const uint64_t order =
+      state == nullptr ? 0 : state->shard_of({kind, number}).order_of_live({kind, number});
+  return order == 0 && is_recorded() ? kOnlyRecorded : order;
 }
 
 void History::note_end(ObjectKind kind, uint64_t number, uint64_t order) noexcept {
+  if (is_recorded()) Recorder::end_object(kind, number);
+  if (order == kOnlyRecorded) return;
   if (State* const state = History::state()) {
     state->shard_of({kind, number}).end({kind, number}, order, here());
   }

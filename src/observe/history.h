@@ -34,6 +34,8 @@ struct NewObject {
   uint64_t part_of = 0;
   PageUse pages{};
   bool is_imported = false;  // of another process
+  // Bytes of memory, where that is neither what `pages` says nor the size.
+  std::optional<uint64_t> taken{};
 };
 
 class History {
@@ -41,21 +43,21 @@ class History {
   History() = delete;
 
   static void begin(NewObject object) noexcept {
-    if (is_any_checked()) [[unlikely]]
+    if (is_observed()) [[unlikely]]
       note_begin(object);
   }
   // The program has one more handle of it.
   static void add_handle(ObjectKind kind, uint64_t number) noexcept {
-    if (is_any_checked()) [[unlikely]]
+    if (is_observed()) [[unlikely]]
       note_handle(kind, number);
   }
   // All objects of a kind end that are on a device, or part of something.
   static void end_on(ObjectKind kind, int32_t device, const char* cause) noexcept {
-    if (is_any_checked()) [[unlikely]]
+    if (is_observed()) [[unlikely]]
       note_ends(kind, device, 0, cause);
   }
   static void end_parts_of(ObjectKind kind, uint64_t part_of, const char* cause) noexcept {
-    if (is_any_checked()) [[unlikely]]
+    if (is_observed()) [[unlikely]]
       note_ends(kind, kNoDevice, part_of, cause);
   }
 
@@ -89,13 +91,13 @@ class History {
   struct State;
 
   static State* state() noexcept;
-  [[gnu::cold]] static void note_begin(NewObject object) noexcept;
+  static void note_begin(NewObject object) noexcept;
   static void note_handle(ObjectKind kind, uint64_t number) noexcept;
   static void note_ends(ObjectKind kind, int32_t device, uint64_t part_of,
                         const char* cause) noexcept;
-  // 0 if there is none that lives.
-  [[gnu::cold]] static uint64_t order_of_live(ObjectKind kind, uint64_t number) noexcept;
-  [[gnu::cold]] static void note_end(ObjectKind kind, uint64_t number, uint64_t order) noexcept;
+  // 0 if there is none that lives; a number that is none's where ends are only recorded.
+  static uint64_t order_of_ending(ObjectKind kind, uint64_t number) noexcept;
+  static void note_end(ObjectKind kind, uint64_t number, uint64_t order) noexcept;
   static void forget_in_fork_child();
 
   static std::atomic<State*> state_;
@@ -106,8 +108,8 @@ class History {
 class ObjectEnd {
  public:
   ObjectEnd(ObjectKind kind, uint64_t number) noexcept : kind_(kind), number_(number) {
-    if (is_any_checked()) [[unlikely]]
-      order_ = History::order_of_live(kind, number);
+    if (is_observed()) [[unlikely]]
+      order_ = History::order_of_ending(kind, number);
   }
   // It has; or one handle of several.
   void confirm() const noexcept {
@@ -118,7 +120,7 @@ class ObjectEnd {
  private:
   const ObjectKind kind_;
   const uint64_t number_;
-  uint64_t order_ = 0;
+  uint64_t order_ = 0;  // 0: its end is of no interest
 };
 
 }  // namespace understudy
