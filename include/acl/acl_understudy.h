@@ -95,7 +95,8 @@ typedef void (*aclUnderstudyErrorListener)(const aclUnderstudyFailure* failure, 
 ACL_FUNC_VISIBILITY aclError aclUnderstudySetErrorListener(aclUnderstudyErrorListener fn,
                                                            void* userData);
 
-/* Whether the checks of this process want to know where calls come from (key check): 1 or 0. */
+/* Whether this process wants to know where calls come from: 0 if not, else a sum of 1, for checks
+ * (key check), and 2, for a recording with call stacks. */
 ACL_FUNC_VISIBILITY int32_t aclUnderstudyWantsPlaces(void);
 
 /* Says where in the program the calls of the calling thread come from, until it says otherwise. For
@@ -121,7 +122,8 @@ typedef void (*aclUnderstudyGrowthVisitor)(const aclUnderstudyGrowth* growth, vo
 
 /* Calls fn for each place that has made objects since a mark which are alive now, in the order of
  * their beginning. Places are known where a check is chosen (key check): nothing is visited where
- * aclUnderstudyWantsPlaces is 0; aclUnderstudyCountObjects counts there, too. fn may make calls. */
+ * aclUnderstudyWantsPlaces lacks 1; aclUnderstudyCountObjects counts there, too. fn may make calls.
+ */
 ACL_FUNC_VISIBILITY aclError aclUnderstudyVisitGrowth(uint64_t mark, aclUnderstudyGrowthVisitor fn,
                                                       void* userData);
 
@@ -141,6 +143,35 @@ typedef void (*aclUnderstudyFindingVisitor)(const aclUnderstudyFinding* finding,
  * change its exit status. The texts are only valid during the call; fn may make calls. */
 ACL_FUNC_VISIBILITY aclError aclUnderstudyTakeFindings(aclUnderstudyFindingVisitor fn,
                                                        void* userData);
+
+/* With the place of the program that made it, for each call. */
+#define ACL_UNDERSTUDY_RECORD_STACKS 0x1U
+/* When the file is full, its oldest part is written anew; else what comes then is lost. */
+#define ACL_UNDERSTUDY_RECORD_RING 0x2U
+
+typedef struct aclUnderstudyRecordingOptions {
+  uint64_t limit; /* how long the file may become, in bytes: 1 MiB to 1 TiB; 0: 1 GiB */
+  uint32_t flags; /* of ACL_UNDERSTUDY_RECORD_* */
+  uint32_t reserved32;
+  uint64_t reserved[6]; /* 0 */
+} aclUnderstudyRecordingOptions;
+
+/* Records what this process does from now on, until aclUnderstudyStopRecording: calls with their
+ * arguments, objects and tasks of all threads, for the command `understudy trace`. Of objects that
+ * are there already only the end is recorded; calls and tasks under way are not in it. Children
+ * that the process forks meanwhile go on in the same file, each until it stops it for itself.
+ * options  NULL: a recording without stacks, of 1 GiB at most
+ * A recording that the file is already is replaced, a file that is anything else is refused. What a
+ * process has recorded when it is killed can be read.
+ * Fails with ACL_ERROR_REPEAT_INITIALIZE while the process is recorded, by a call before this one
+ * or because of the key trace. */
+ACL_FUNC_VISIBILITY aclError
+aclUnderstudyStartRecording(const char* path, const aclUnderstudyRecordingOptions* options);
+
+/* Ends it for this process. Another one may begin then. Calls that are under way are in it as such.
+ * Fails with ACL_ERROR_REPEAT_FINALIZE where there is nothing to end; a recording that the key
+ * trace asked for lasts as long as the process. */
+ACL_FUNC_VISIBILITY aclError aclUnderstudyStopRecording(void);
 
 /* The runtime directory of the server that this process is on, for as long as it lives; NULL before
  * the first call that needs a server. */

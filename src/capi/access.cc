@@ -79,7 +79,7 @@ Result<std::vector<Location>> locations_argument(Runtime& runtime, const aclrtMe
 }  // namespace
 
 aclError aclrtMemSetAccess(void* virPtr, size_t size, aclrtMemAccessDesc* desc, size_t count) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(virPtr, size, list(desc, count), count), [&]() -> Result<void> {
     const GatePass pass;
     US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kVirtualMemory));
     if (virPtr == nullptr || desc == nullptr || count == 0) {
@@ -99,7 +99,7 @@ aclError aclrtMemSetAccess(void* virPtr, size_t size, aclrtMemAccessDesc* desc, 
 }
 
 aclError aclrtMemGetAccess(void* virPtr, aclrtMemLocation* location, uint64_t* flag) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(virPtr, at(location), out(flag)), [&]() -> Result<void> {
     US_TRY(require_pointer(virPtr, "virPtr"));
     US_TRY(require_pointer(location, "location"));
     US_TRY(require_pointer(flag, "flag"));

@@ -50,7 +50,7 @@ Result<RegistrationCall> registration_call(aclrtStream stream) {
 
 aclrtAllocatorDesc aclrtAllocatorCreateDesc(void) {
   aclrtAllocatorDesc descriptor = nullptr;
-  (void)guarded(__func__, [&]() -> Result<void> {
+  (void)guarded(US_CALL(), [&]() -> Result<void> {
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
     descriptor = handle_pointer(runtime->allocators().create());
     return {};
@@ -59,7 +59,7 @@ aclrtAllocatorDesc aclrtAllocatorCreateDesc(void) {
 }
 
 aclError aclrtAllocatorDestroyDesc(aclrtAllocatorDesc allocatorDesc) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(allocatorDesc), [&]() -> Result<void> {
     US_TRY(require_pointer(allocatorDesc, "allocatorDesc"));
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
     return runtime->allocators().destroy(handle_number(allocatorDesc));
@@ -67,39 +67,40 @@ aclError aclrtAllocatorDestroyDesc(aclrtAllocatorDesc allocatorDesc) {
 }
 
 aclError aclrtAllocatorSetObjToDesc(aclrtAllocatorDesc allocatorDesc, aclrtAllocator allocator) {
-  return guarded(__func__, [&] {
+  return guarded(US_CALL(allocatorDesc, allocator), [&] {
     return set_value(allocatorDesc, &AllocatorValues::object, allocator, "allocator");
   });
 }
 
 aclError aclrtAllocatorSetAllocFuncToDesc(aclrtAllocatorDesc allocatorDesc,
                                           aclrtAllocatorAllocFunc func) {
-  return guarded(
-      __func__, [&] { return set_value(allocatorDesc, &AllocatorValues::allocate, func, "func"); });
+  return guarded(US_CALL(allocatorDesc, func), [&] {
+    return set_value(allocatorDesc, &AllocatorValues::allocate, func, "func");
+  });
 }
 
 aclError aclrtAllocatorSetFreeFuncToDesc(aclrtAllocatorDesc allocatorDesc,
                                          aclrtAllocatorFreeFunc func) {
-  return guarded(__func__,
+  return guarded(US_CALL(allocatorDesc, func),
                  [&] { return set_value(allocatorDesc, &AllocatorValues::free, func, "func"); });
 }
 
 aclError aclrtAllocatorSetAllocAdviseFuncToDesc(aclrtAllocatorDesc allocatorDesc,
                                                 aclrtAllocatorAllocAdviseFunc func) {
-  return guarded(__func__, [&] {
+  return guarded(US_CALL(allocatorDesc, func), [&] {
     return set_value(allocatorDesc, &AllocatorValues::allocate_at, func, "func");
   });
 }
 
 aclError aclrtAllocatorSetGetAddrFromBlockFuncToDesc(aclrtAllocatorDesc allocatorDesc,
                                                      aclrtAllocatorGetAddrFromBlockFunc func) {
-  return guarded(__func__, [&] {
+  return guarded(US_CALL(allocatorDesc, func), [&] {
     return set_value(allocatorDesc, &AllocatorValues::address_of, func, "func");
   });
 }
 
 aclError aclrtAllocatorRegister(aclrtStream stream, aclrtAllocatorDesc allocatorDesc) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(stream, allocatorDesc), [&]() -> Result<void> {
     US_TRY(require_pointer(stream, "stream"));
     US_TRY(require_pointer(allocatorDesc, "allocatorDesc"));
     US_TRY_ASSIGN(const RegistrationCall call, registration_call(stream));
@@ -112,24 +113,26 @@ aclError aclrtAllocatorGetByStream(aclrtStream stream, aclrtAllocatorDesc* alloc
                                    aclrtAllocatorFreeFunc* freeFunc,
                                    aclrtAllocatorAllocAdviseFunc* allocAdviseFunc,
                                    aclrtAllocatorGetAddrFromBlockFunc* getAddrFromBlockFunc) {
-  return guarded(__func__, [&]() -> Result<void> {
-    US_TRY(require_pointer(stream, "stream"));
-    US_TRY(require_pointer(allocatorDesc, "allocatorDesc"));
-    US_TRY_ASSIGN(const RegistrationCall call, registration_call(stream));
-    US_TRY_ASSIGN(const Allocators::Registration found,
-                  call.runtime->allocators().find(call.stream));
-    *allocatorDesc = handle_pointer(found.descriptor);
-    write_if_wanted(allocator, found.values.object);
-    write_if_wanted(allocFunc, found.values.allocate);
-    write_if_wanted(freeFunc, found.values.free);
-    write_if_wanted(allocAdviseFunc, found.values.allocate_at);
-    write_if_wanted(getAddrFromBlockFunc, found.values.address_of);
-    return {};
-  });
+  return guarded(US_CALL(stream, allocatorDesc, allocator, allocFunc, freeFunc, allocAdviseFunc,
+                         getAddrFromBlockFunc),
+                 [&]() -> Result<void> {
+                   US_TRY(require_pointer(stream, "stream"));
+                   US_TRY(require_pointer(allocatorDesc, "allocatorDesc"));
+                   US_TRY_ASSIGN(const RegistrationCall call, registration_call(stream));
+                   US_TRY_ASSIGN(const Allocators::Registration found,
+                                 call.runtime->allocators().find(call.stream));
+                   *allocatorDesc = handle_pointer(found.descriptor);
+                   write_if_wanted(allocator, found.values.object);
+                   write_if_wanted(allocFunc, found.values.allocate);
+                   write_if_wanted(freeFunc, found.values.free);
+                   write_if_wanted(allocAdviseFunc, found.values.allocate_at);
+                   write_if_wanted(getAddrFromBlockFunc, found.values.address_of);
+                   return {};
+                 });
 }
 
 aclError aclrtAllocatorUnregister(aclrtStream stream) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(stream), [&]() -> Result<void> {
     US_TRY(require_pointer(stream, "stream"));
     US_TRY_ASSIGN(const RegistrationCall call, registration_call(stream));
     call.runtime->allocators().remove(call.stream);

@@ -34,21 +34,21 @@ Result<void> copy_async(void* dst, size_t destMax, const void* src, size_t count
 
 aclError aclrtMemcpyAsync(void* dst, size_t destMax, const void* src, size_t count,
                           aclrtMemcpyKind kind, aclrtStream stream) {
-  return guarded(__func__, count, [&] {
+  return guarded(US_CALL(dst, destMax, src, count, kind, stream), count, [&] {
     return copy_async(dst, destMax, src, count, kind, stream, Feature::kAsyncCopy);
   });
 }
 
 aclError aclrtMemcpyAsyncWithCondition(void* dst, size_t destMax, const void* src, size_t count,
                                        aclrtMemcpyKind kind, aclrtStream stream) {
-  return guarded(__func__, count, [&] {
+  return guarded(US_CALL(dst, destMax, src, count, kind, stream), count, [&] {
     return copy_async(dst, destMax, src, count, kind, stream, Feature::kConditionalCopy);
   });
 }
 
 aclError aclrtMemsetAsync(void* devPtr, size_t maxCount, int32_t value, size_t count,
                           aclrtStream stream) {
-  return guarded(__func__, count, [&]() -> Result<void> {
+  return guarded(US_CALL(devPtr, maxCount, value, count, stream), count, [&]() -> Result<void> {
     if (count == 0) return {};
     US_TRY(require_pointer(devPtr, "devPtr"));
     const GatePass pass;
@@ -61,7 +61,7 @@ aclError aclrtMemsetAsync(void* devPtr, size_t maxCount, int32_t value, size_t c
 
 aclError aclrtMemsetD32Async(void* ptr, size_t memSize, uint32_t value, size_t N,
                              aclrtStream stream) {
-  return guarded(__func__, N * sizeof value, [&]() -> Result<void> {
+  return guarded(US_CALL(ptr, memSize, value, N, stream), N * sizeof value, [&]() -> Result<void> {
     if (N == 0) return {};
     US_TRY(check_words(ptr, memSize, N));
     US_TRY_ASSIGN(const StreamCall call, stream_call(Feature::kBatchCopy, stream));

@@ -79,7 +79,12 @@ bool is_device(const aclrtMemLocation& location) {
 
 // Whether memory is where an attribute says. All host memory is one place (BATCH-11).
 bool agrees(Runtime& runtime, const void* address, const aclrtMemLocation& said) {
-  const auto found = runtime.address_space().translation().find(to_address(address));
+  const Translation& translation = runtime.address_space().translation();
+  // Where all of the granule is memory, its entry tells.
+  const PageEntry entry = translation.look_up(to_address(address));
+  if (entry.present() && entry.on_device() && !entry.divided() && !entry.restricted()) [[likely]]
+    return is_device(said) && said.id == entry.owner();
+  const auto found = translation.find(to_address(address));
   // Managed memory is on either side, and may be called by its name.
   if (found && found->location.kind == LocationKind::kManaged) {
     return said.type != ACL_MEM_LOCATION_TYPE_UNREGISTERED;
@@ -209,43 +214,55 @@ Result<void> run(const Arguments& arguments, size_t* failed) {
 aclError aclrtMemcpyBatch(void** dsts, size_t* destMaxs, void** srcs, size_t* sizes,
                           size_t numBatches, aclrtMemcpyBatchAttr* attrs, size_t* attrsIndexes,
                           size_t numAttrs, size_t* failIndex) {
-  return guarded(__func__, [&]() -> Result<void> {
-    US_TRY(require_pointer(failIndex, "failIndex"));
-    return run({Form::kAtOnce, dsts, destMaxs, srcs, sizes, numBatches, attrs, attrsIndexes,
-                numAttrs, nullptr},
-               failIndex);
-  });
+  return guarded(US_CALL(list(dsts, numBatches), list(destMaxs, numBatches), list(srcs, numBatches),
+                         list(sizes, numBatches), numBatches, list(attrs, numAttrs),
+                         list(attrsIndexes, numAttrs), numAttrs, failIndex),
+                 [&]() -> Result<void> {
+                   US_TRY(require_pointer(failIndex, "failIndex"));
+                   return run({Form::kAtOnce, dsts, destMaxs, srcs, sizes, numBatches, attrs,
+                               attrsIndexes, numAttrs, nullptr},
+                              failIndex);
+                 });
 }
 
 aclError aclrtMemcpyBatchAsync(void** dsts, size_t* destMaxs, void** srcs, size_t* sizes,
                                size_t numBatches, aclrtMemcpyBatchAttr* attrs, size_t* attrsIndexes,
                                size_t numAttrs, size_t* failIndex, aclrtStream stream) {
-  return guarded(__func__, [&]() -> Result<void> {
-    US_TRY(require_pointer(failIndex, "failIndex"));
-    return run({Form::kOnStream, dsts, destMaxs, srcs, sizes, numBatches, attrs, attrsIndexes,
-                numAttrs, stream},
-               failIndex);
-  });
+  return guarded(US_CALL(list(dsts, numBatches), list(destMaxs, numBatches), list(srcs, numBatches),
+                         list(sizes, numBatches), numBatches, list(attrs, numAttrs),
+                         list(attrsIndexes, numAttrs), numAttrs, failIndex, stream),
+                 [&]() -> Result<void> {
+                   US_TRY(require_pointer(failIndex, "failIndex"));
+                   return run({Form::kOnStream, dsts, destMaxs, srcs, sizes, numBatches, attrs,
+                               attrsIndexes, numAttrs, stream},
+                              failIndex);
+                 });
 }
 
 aclError aclrtMemcpyBatchV2(void** dsts, size_t* destMaxs, void** srcs, size_t* sizes,
                             size_t numBatches, aclrtMemcpyBatchAttr* attrs, size_t* attrsIndexes,
                             size_t numAttrs) {
-  return guarded(__func__, [&]() -> Result<void> {
-    size_t unused = 0;
-    return run({Form::kAtOnce, dsts, destMaxs, srcs, sizes, numBatches, attrs, attrsIndexes,
-                numAttrs, nullptr},
-               &unused);
-  });
+  return guarded(US_CALL(list(dsts, numBatches), list(destMaxs, numBatches), list(srcs, numBatches),
+                         list(sizes, numBatches), numBatches, list(attrs, numAttrs),
+                         list(attrsIndexes, numAttrs), numAttrs),
+                 [&]() -> Result<void> {
+                   size_t unused = 0;
+                   return run({Form::kAtOnce, dsts, destMaxs, srcs, sizes, numBatches, attrs,
+                               attrsIndexes, numAttrs, nullptr},
+                              &unused);
+                 });
 }
 
 aclError aclrtMemcpyBatchAsyncV2(void** dsts, size_t* destMaxs, void** srcs, size_t* sizes,
                                  size_t numBatches, aclrtMemcpyBatchAttr* attrs,
                                  size_t* attrsIndexes, size_t numAttrs, aclrtStream stream) {
-  return guarded(__func__, [&]() -> Result<void> {
-    size_t unused = 0;
-    return run({Form::kOnStream, dsts, destMaxs, srcs, sizes, numBatches, attrs, attrsIndexes,
-                numAttrs, stream},
-               &unused);
-  });
+  return guarded(US_CALL(list(dsts, numBatches), list(destMaxs, numBatches), list(srcs, numBatches),
+                         list(sizes, numBatches), numBatches, list(attrs, numAttrs),
+                         list(attrsIndexes, numAttrs), numAttrs, stream),
+                 [&]() -> Result<void> {
+                   size_t unused = 0;
+                   return run({Form::kOnStream, dsts, destMaxs, srcs, sizes, numBatches, attrs,
+                               attrsIndexes, numAttrs, stream},
+                              &unused);
+                 });
 }

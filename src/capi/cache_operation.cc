@@ -33,7 +33,7 @@ Error no_model() {
 }  // namespace
 
 aclError aclrtCmoAsync(void* src, size_t size, aclrtCmoType cmoType, aclrtStream stream) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(src, size, cmoType, stream), [&]() -> Result<void> {
     US_TRY(require_pointer(src, "src"));
     US_TRY(require_size(size, "size"));
     const GatePass pass;
@@ -45,7 +45,7 @@ aclError aclrtCmoAsync(void* src, size_t size, aclrtCmoType cmoType, aclrtStream
 
 aclError aclrtCmoAsyncWithBarrier(void* src, size_t size, aclrtCmoType cmoType, uint32_t barrierId,
                                   aclrtStream stream) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(src, size, cmoType, barrierId, stream), [&]() -> Result<void> {
     US_TRY(require_pointer(src, "src"));
     US_TRY(require_size(size, "size"));
     const GatePass pass;
@@ -63,7 +63,7 @@ aclError aclrtCmoAsyncWithBarrier(void* src, size_t size, aclrtCmoType cmoType, 
 }
 
 aclError aclrtCmoWaitBarrier(aclrtBarrierTaskInfo* taskInfo, aclrtStream stream, uint32_t flag) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(taskInfo, stream, flag), [&]() -> Result<void> {
     US_TRY(require_pointer(taskInfo, "taskInfo"));
     const GatePass pass;
     US_TRY(stream_call(Feature::kCacheBarriers, stream));
@@ -79,7 +79,7 @@ aclError aclrtCmoWaitBarrier(aclrtBarrierTaskInfo* taskInfo, aclrtStream stream,
 }
 
 aclError aclrtCmoGetDescSize(size_t* size) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(out(size)), [&]() -> Result<void> {
     US_TRY(runtime_with(Feature::kCacheOperations));
     US_TRY(check_pointer(size, "size"));
     *size = sizeof(RangeDescription);
@@ -88,7 +88,7 @@ aclError aclrtCmoGetDescSize(size_t* size) {
 }
 
 aclError aclrtCmoSetDesc(void* cmoDesc, void* src, size_t size) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(cmoDesc, src, size), [&]() -> Result<void> {
     const GatePass pass;
     US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kCacheOperations));
     US_TRY(check_pointer(cmoDesc, "cmoDesc"));
@@ -102,7 +102,7 @@ aclError aclrtCmoSetDesc(void* cmoDesc, void* src, size_t size) {
 
 aclError aclrtCmoAsyncWithDesc(void* cmoDesc, aclrtCmoType cmoType, aclrtStream stream,
                                const void* reserve) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(cmoDesc, cmoType, stream, reserve), [&]() -> Result<void> {
     const GatePass pass;
     US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kCacheOperations));
     US_TRY(check_pointer(cmoDesc, "cmoDesc"));

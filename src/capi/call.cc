@@ -27,6 +27,15 @@ void log_task(const TaskFailure& failure) {
 
 [[maybe_unused]] const bool log_hears_of_tasks = (set_failure_log(log_task), true);
 
+[[gnu::cold, gnu::noinline]] std::optional<aclError> reported_failure(const char* function,
+                                                                      uint64_t bytes) noexcept {
+  const std::optional<InjectedFailure> failure = planned_failure(function, bytes);
+  if (!failure) return std::nullopt;
+  const aclError code = failure->code.value_or(published_code(failure->error.code()));
+  report_as(code, function, failure->error);
+  return code;
+}
+
 }  // namespace
 
 aclError report(const char* function, const Error& error) noexcept {
@@ -49,13 +58,20 @@ void report_as(aclError code, const char* function, const Error& error) noexcept
   tell_listener(function, code, error);
 }
 
-CallBegin begin_watched(const char* function, uint64_t bytes) noexcept {
-  const WatchedCall call = begin_watched_call(function, bytes);
-  if (!call.failure) return {call.begun, std::nullopt};
-  const Error& error = call.failure->error;
-  const aclError code = call.failure->code.value_or(published_code(error.code()));
-  report_as(code, function, error);
-  return {call.begun, code};
+CallBegin begin_watched(const CallShape& shape, uint64_t bytes, OpenCall& open) noexcept {
+  CallBegin begin = begin_watched_unfailing(shape, open);
+  if (may_fail_calls()) [[unlikely]]
+    begin.failure = reported_failure(shape.function, bytes);
+  return begin;
+}
+
+CallBegin begin_watched_unfailing(const CallShape& shape, OpenCall& open) noexcept {
+  const uint64_t time = begin_watched_call(shape.function);
+  if (!is_recorded()) return {time, std::nullopt};
+  Recorder::begin_call(shape, open);
+  // A recording that began since: the end is of interest all the same.
+  const bool is_untimed = time == 0 && open.begun != 0;
+  return {is_untimed ? kUntimed : time, std::nullopt};
 }
 
 void note_success(const char* function) noexcept {

@@ -19,6 +19,7 @@
 #include "acl/acl_base.h"
 #include "base/forced_unwind.h"
 #include "base/result.h"
+#include "capi/recorded_arguments.h"
 #include "runtime/call_gate.h"
 #include "runtime/call_watch.h"
 #include "runtime/runtime.h"
@@ -41,30 +42,43 @@ struct CallBegin {
   uint64_t time = 0;
   std::optional<aclError> failure;
 };
-[[gnu::cold]] CallBegin begin_watched(const char* function, uint64_t bytes) noexcept;
+CallBegin begin_watched(const CallShape& shape, uint64_t bytes, OpenCall& open) noexcept;
+CallBegin begin_watched_unfailing(const CallShape& shape, OpenCall& open) noexcept;
+
+template <typename... T>
+[[gnu::noinline]] void end_watched(const KeptCall<T...>& kept, uint64_t begun,
+                                   aclError code) noexcept {
+  end_watched_call(kept.function(), begun, code);
+  kept.record(code);
+}
 
 // A call that may be watched (runtime/call_watch.h) and answers a code. `bytes`: how much memory it
 // asks for or moves; 0 if that is not what it is about.
-template <typename Call>
-aclError watched(const char* function, uint64_t bytes, Call&& call) {
+template <typename... T, typename Call>
+aclError watched(const Called<T...>& called, uint64_t bytes, Call&& call) {
   CallBegin begin;
-  if (may_watch_calls()) [[unlikely]]
-    begin = begin_watched(function, bytes);
+  KeptCall<T...> kept;
+  if (may_watch_calls()) [[unlikely]] {
+    kept.begin(called);
+    begin = begin_watched(kept.shape(), bytes, kept.open());
+  }
   // The only place that makes the call: it becomes part of the entry point.
   const aclError code = begin.failure ? *begin.failure : call();
   if (begin.time != 0) [[unlikely]]
-    end_watched_call(function, begin.time, code);
+    end_watched(kept, begin.time, code);
   return code;
 }
 
 // The same for a call that answers something else, and so cannot fail.
-template <typename Call>
-auto watched_unfailing(const char* function, Call&& call) {
+template <typename... T, typename Call>
+auto watched_unfailing(const Called<T...>& called, Call&& call) {
   if (!may_watch_calls()) [[likely]]
     return call();
-  const uint64_t begun = begin_unfailing_call(function);
+  KeptCall<T...> kept;
+  kept.begin(called);
+  const CallBegin begin = begin_watched_unfailing(kept.shape(), kept.open());
   const auto result = call();
-  end_watched_call(function, begun, ACL_SUCCESS);
+  end_watched(kept, begin.time, ACL_SUCCESS);
   return result;
 }
 
@@ -92,13 +106,13 @@ US_CATCHES_FORCED_UNWIND aclError attempt(const char* function, Body&& body) {
 }
 
 // `bytes`: as for `watched`.
-template <typename Body>
-aclError guarded(const char* function, uint64_t bytes, Body&& body) {
-  return watched(function, bytes, [&] { return attempt(function, body); });
+template <typename... T, typename Body>
+aclError guarded(const Called<T...>& called, uint64_t bytes, Body&& body) {
+  return watched(called, bytes, [&] { return attempt(called.function, body); });
 }
-template <typename Body>
-aclError guarded(const char* function, Body&& body) {
-  return guarded(function, 0, body);
+template <typename... T, typename Body>
+aclError guarded(const Called<T...>& called, Body&& body) {
+  return guarded(called, 0, body);
 }
 
 // Checks of the outer layer. Each names the argument.

@@ -21,7 +21,7 @@ Result<void> require_function(void (*function)(void*)) {
 
 aclError aclrtLaunchCallback(aclrtCallback fn, void* userData, aclrtCallbackBlockType blockType,
                              aclrtStream stream) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(fn, userData, blockType, stream), [&]() -> Result<void> {
     if (blockType != ACL_CALLBACK_NO_BLOCK && blockType != ACL_CALLBACK_BLOCK) {
       return invalid_argument("blockType is %d and must be 0 or 1", static_cast<int>(blockType));
     }
@@ -36,21 +36,21 @@ aclError aclrtLaunchCallback(aclrtCallback fn, void* userData, aclrtCallbackBloc
 }
 
 aclError aclrtSubscribeReport(uint64_t threadId, aclrtStream stream) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(threadId, stream), [&]() -> Result<void> {
     US_TRY_ASSIGN(const StreamCall call, stream_call(stream));
     return call.runtime->streams().reports().subscribe(call.stream, threadId);
   });
 }
 
 aclError aclrtUnSubscribeReport(uint64_t threadId, aclrtStream stream) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(threadId, stream), [&]() -> Result<void> {
     US_TRY_ASSIGN(const StreamCall call, stream_call(stream));
     return call.runtime->streams().reports().unsubscribe(call.stream, threadId);
   });
 }
 
 aclError aclrtProcessReport(int32_t timeout) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(timeout), [&]() -> Result<void> {
     const Result<Deadline> deadline = deadline_from(timeout);
     if (!deadline.ok()) return deadline.error().as(ErrorCode::kInvalidArgument);
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
@@ -64,7 +64,7 @@ aclError aclrtProcessReport(int32_t timeout) {
 }
 
 aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc fn, void* args) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(stream, fn, args), [&]() -> Result<void> {
     const GatePass pass;
     US_TRY_ASSIGN(const StreamCall call, stream_call(stream));
     US_TRY(require_function(fn));

@@ -19,7 +19,7 @@ Result<unsigned> option_number(aclSysParamOpt option) {
 }  // namespace
 
 aclError aclrtCreateContext(aclrtContext* context, int32_t deviceId) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(out(context), deviceId), [&]() -> Result<void> {
     US_TRY(require_pointer(context, "context"));
     const GatePass pass;
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
@@ -32,7 +32,7 @@ aclError aclrtCreateContext(aclrtContext* context, int32_t deviceId) {
 }
 
 aclError aclrtDestroyContext(aclrtContext context) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(context), [&]() -> Result<void> {
     US_TRY(require_pointer(context, "context"));
     const GatePass pass;
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
@@ -41,7 +41,7 @@ aclError aclrtDestroyContext(aclrtContext context) {
 }
 
 aclError aclrtSetCurrentContext(aclrtContext context) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(context), [&]() -> Result<void> {
     US_TRY(require_pointer(context, "context"));
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
     US_TRY_ASSIGN(const ContextReference found,
@@ -52,7 +52,7 @@ aclError aclrtSetCurrentContext(aclrtContext context) {
 }
 
 aclError aclrtGetCurrentContext(aclrtContext* context) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(out(context)), [&]() -> Result<void> {
     US_TRY(require_pointer(context, "context"));
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
     const Result<ContextReference> current = runtime->look_for_context();
@@ -66,7 +66,7 @@ aclError aclrtGetCurrentContext(aclrtContext* context) {
 }
 
 aclError aclrtCtxGetCurrentDefaultStream(aclrtStream* stream) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(out(stream)), [&]() -> Result<void> {
     US_TRY(require_pointer(stream, "stream"));
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
     US_TRY_ASSIGN(const ContextReference context, runtime->current_context());
@@ -76,7 +76,7 @@ aclError aclrtCtxGetCurrentDefaultStream(aclrtStream* stream) {
 }
 
 aclError aclrtCtxSetSysParamOpt(aclSysParamOpt opt, int64_t value) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(opt, value), [&]() -> Result<void> {
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
     US_TRY_ASSIGN(const unsigned number, option_number(opt));
     US_TRY_ASSIGN(const ContextReference context, runtime->current_context());
@@ -86,7 +86,7 @@ aclError aclrtCtxSetSysParamOpt(aclSysParamOpt opt, int64_t value) {
 }
 
 aclError aclrtCtxGetSysParamOpt(aclSysParamOpt opt, int64_t* value) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(opt, out(value)), [&]() -> Result<void> {
     US_TRY(require_pointer(value, "value"));
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
     US_TRY_ASSIGN(const unsigned number, option_number(opt));
@@ -102,7 +102,7 @@ aclError aclrtCtxGetSysParamOpt(aclSysParamOpt opt, int64_t* value) {
 }
 
 aclError aclrtSetSysParamOpt(aclSysParamOpt opt, int64_t value) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(opt, value), [&]() -> Result<void> {
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
     US_TRY_ASSIGN(const unsigned number, option_number(opt));
     runtime->choices().options[number].store(value, std::memory_order_relaxed);
@@ -111,7 +111,7 @@ aclError aclrtSetSysParamOpt(aclSysParamOpt opt, int64_t value) {
 }
 
 aclError aclrtGetSysParamOpt(aclSysParamOpt opt, int64_t* value) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(opt, out(value)), [&]() -> Result<void> {
     US_TRY(require_pointer(value, "value"));
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
     US_TRY_ASSIGN(const unsigned number, option_number(opt));

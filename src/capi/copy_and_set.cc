@@ -10,7 +10,7 @@ using namespace understudy::capi;  // NOLINT
 
 aclError aclrtMemcpy(void* dst, size_t destMax, const void* src, size_t count,
                      aclrtMemcpyKind kind) {
-  return guarded(__func__, count, [&]() -> Result<void> {
+  return guarded(US_CALL(dst, destMax, src, count, kind), count, [&]() -> Result<void> {
     if (count == 0) return {};
     US_TRY(check_copy_pointers(dst, src, kind));
     US_TRY(check_count(count, destMax));
@@ -23,7 +23,7 @@ aclError aclrtMemcpy(void* dst, size_t destMax, const void* src, size_t count,
 }
 
 aclError aclrtMemset(void* devPtr, size_t maxCount, int32_t value, size_t count) {
-  return guarded(__func__, count, [&]() -> Result<void> {
+  return guarded(US_CALL(devPtr, maxCount, value, count), count, [&]() -> Result<void> {
     if (count == 0) return {};
     US_TRY(require_pointer(devPtr, "devPtr"));
     US_TRY(check_set_count(count, maxCount));
@@ -35,7 +35,7 @@ aclError aclrtMemset(void* devPtr, size_t maxCount, int32_t value, size_t count)
 }
 
 aclError aclrtMemsetD32(void* ptr, size_t memSize, uint32_t value, size_t N) {
-  return guarded(__func__, N * sizeof value, [&]() -> Result<void> {
+  return guarded(US_CALL(ptr, memSize, value, N), N * sizeof value, [&]() -> Result<void> {
     if (N == 0) return {};
     US_TRY(check_words(ptr, memSize, N));
     US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kBatchCopy));

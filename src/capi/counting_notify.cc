@@ -77,7 +77,7 @@ Result<NotifyCondition> condition_of(const aclrtCntNotifyWaitInfo& info) {
 }  // namespace
 
 aclError aclrtCntNotifyCreate(aclrtCntNotify* cntNotify, uint64_t flag) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(out(cntNotify), flag), [&]() -> Result<void> {
     US_TRY(require_pointer(cntNotify, "cntNotify"));
     const GatePass pass;
     US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kCountingNotifies));
@@ -92,7 +92,7 @@ aclError aclrtCntNotifyCreate(aclrtCntNotify* cntNotify, uint64_t flag) {
 
 aclError aclrtCntNotifyRecord(aclrtCntNotify cntNotify, aclrtStream stream,
                               aclrtCntNotifyRecordInfo* info) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(cntNotify, stream, list(info, 1)), [&]() -> Result<void> {
     US_TRY(require_pointer(cntNotify, "cntNotify"));
     US_TRY(require_pointer(info, "info"));
     const GatePass pass;
@@ -106,7 +106,7 @@ aclError aclrtCntNotifyRecord(aclrtCntNotify cntNotify, aclrtStream stream,
 
 aclError aclrtCntNotifyWaitWithTimeout(aclrtCntNotify cntNotify, aclrtStream stream,
                                        aclrtCntNotifyWaitInfo* info) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(cntNotify, stream, list(info, 1)), [&]() -> Result<void> {
     US_TRY(require_pointer(cntNotify, "cntNotify"));
     US_TRY(require_pointer(info, "info"));
     const GatePass pass;
@@ -119,7 +119,7 @@ aclError aclrtCntNotifyWaitWithTimeout(aclrtCntNotify cntNotify, aclrtStream str
 }
 
 aclError aclrtCntNotifyReset(aclrtCntNotify cntNotify, aclrtStream stream) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(cntNotify, stream), [&]() -> Result<void> {
     US_TRY(require_pointer(cntNotify, "cntNotify"));
     const GatePass pass;
     US_TRY_ASSIGN(const StreamCall call, stream_call(Feature::kCountingNotifies, stream));
@@ -129,7 +129,7 @@ aclError aclrtCntNotifyReset(aclrtCntNotify cntNotify, aclrtStream stream) {
 }
 
 aclError aclrtCntNotifyGetId(aclrtCntNotify cntNotify, uint32_t* notifyId) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(cntNotify, out(notifyId)), [&]() -> Result<void> {
     US_TRY(require_pointer(cntNotify, "cntNotify"));
     US_TRY(require_pointer(notifyId, "notifyId"));
     US_TRY_ASSIGN(const NotifyCall call, notify_call(cntNotify));
@@ -139,7 +139,7 @@ aclError aclrtCntNotifyGetId(aclrtCntNotify cntNotify, uint32_t* notifyId) {
 }
 
 aclError aclrtCntNotifyDestroy(aclrtCntNotify cntNotify) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(cntNotify), [&]() -> Result<void> {
     US_TRY(require_pointer(cntNotify, "cntNotify"));
     const GatePass pass;
     US_TRY_ASSIGN(const NotifyCall call, notify_call(cntNotify));

@@ -10,9 +10,10 @@ using namespace understudy::capi;  // NOLINT
 namespace {
 
 // What a handle names; an empty one, with a sentence for aclGetRecentErrMsg, if it names nothing.
-DataBuffer buffer_or_nothing(const char* function, const aclDataBuffer* handle) {
+template <typename... T>
+DataBuffer buffer_or_nothing(const Called<T...>& called, const aclDataBuffer* handle) {
   DataBuffer found;
-  guarded(function, [&]() -> Result<void> {
+  guarded(called, [&]() -> Result<void> {
     US_TRY(require_pointer(handle, "dataBuffer"));
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
     US_TRY_ASSIGN(found, runtime->data_buffers().find(handle_number(handle)));
@@ -25,7 +26,7 @@ DataBuffer buffer_or_nothing(const char* function, const aclDataBuffer* handle) 
 
 aclDataBuffer* aclCreateDataBuffer(void* data, size_t size) {
   void* created = nullptr;
-  guarded(__func__, [&]() -> Result<void> {
+  guarded(US_CALL(data, size), [&]() -> Result<void> {
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
     created = handle_pointer(runtime->data_buffers().add({data, size}));
     return {};
@@ -34,7 +35,7 @@ aclDataBuffer* aclCreateDataBuffer(void* data, size_t size) {
 }
 
 aclError aclDestroyDataBuffer(const aclDataBuffer* dataBuffer) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(dataBuffer), [&]() -> Result<void> {
     US_TRY(require_pointer(dataBuffer, "dataBuffer"));
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
     return runtime->data_buffers().remove(handle_number(dataBuffer));
@@ -42,7 +43,7 @@ aclError aclDestroyDataBuffer(const aclDataBuffer* dataBuffer) {
 }
 
 aclError aclUpdateDataBuffer(aclDataBuffer* dataBuffer, void* data, size_t size) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(dataBuffer, data, size), [&]() -> Result<void> {
     US_TRY(require_pointer(dataBuffer, "dataBuffer"));
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
     return runtime->data_buffers().update(handle_number(dataBuffer), {data, size});
@@ -50,15 +51,15 @@ aclError aclUpdateDataBuffer(aclDataBuffer* dataBuffer, void* data, size_t size)
 }
 
 void* aclGetDataBufferAddr(const aclDataBuffer* dataBuffer) {
-  return buffer_or_nothing(__func__, dataBuffer).data;
+  return buffer_or_nothing(US_CALL(dataBuffer), dataBuffer).data;
 }
 
 uint32_t aclGetDataBufferSize(const aclDataBuffer* dataBuffer) {
-  return static_cast<uint32_t>(buffer_or_nothing(__func__, dataBuffer).size);
+  return static_cast<uint32_t>(buffer_or_nothing(US_CALL(dataBuffer), dataBuffer).size);
 }
 
 size_t aclGetDataBufferSizeV2(const aclDataBuffer* dataBuffer) {
-  return buffer_or_nothing(__func__, dataBuffer).size;
+  return buffer_or_nothing(US_CALL(dataBuffer), dataBuffer).size;
 }
 
 size_t aclDataTypeSize(aclDataType dataType) {

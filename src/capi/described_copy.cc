@@ -50,7 +50,7 @@ Result<void> check_room(size_t destMax, size_t dstDataOffset, size_t count) {
 }  // namespace
 
 aclError aclrtGetMemcpyDescSize(aclrtMemcpyKind kind, size_t* descSize) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(kind, out(descSize)), [&]() -> Result<void> {
     US_TRY(check_kind_number(kind));
     US_TRY(require_pointer(descSize, "descSize"));
     US_TRY(runtime_with(Feature::kCopyDescriptors));
@@ -62,7 +62,7 @@ aclError aclrtGetMemcpyDescSize(aclrtMemcpyKind kind, size_t* descSize) {
 
 aclError aclrtSetMemcpyDesc(void* desc, aclrtMemcpyKind kind, void* srcAddr, void* dstAddr,
                             size_t count, void* config) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(desc, kind, srcAddr, dstAddr, count, config), [&]() -> Result<void> {
     US_TRY(check_kind_number(kind));
     US_TRY(require_pointer(desc, "desc"));
     US_TRY(require_pointer(srcAddr, "srcAddr"));
@@ -79,7 +79,7 @@ aclError aclrtSetMemcpyDesc(void* desc, aclrtMemcpyKind kind, void* srcAddr, voi
 }
 
 aclError aclrtMemcpyAsyncWithDesc(void* desc, aclrtMemcpyKind kind, aclrtStream stream) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(desc, kind, stream), [&]() -> Result<void> {
     US_TRY(check_kind_number(kind));
     US_TRY(require_pointer(desc, "desc"));
     US_TRY(require_pointer(stream, "stream"));
@@ -94,20 +94,22 @@ aclError aclrtMemcpyAsyncWithDesc(void* desc, aclrtMemcpyKind kind, aclrtStream 
 aclError aclrtMemcpyAsyncWithOffset(void** dst, size_t destMax, size_t dstDataOffset,
                                     const void** src, size_t count, size_t srcDataOffset,
                                     aclrtMemcpyKind kind, aclrtStream stream) {
-  return guarded(__func__, count, [&]() -> Result<void> {
-    if (count == 0) return {};
-    US_TRY(require_pointer(dst, "dst"));
-    US_TRY(require_pointer(src, "src"));
-    const GatePass pass;
-    US_TRY_ASSIGN(const StreamCall call, stream_call(Feature::kOffsetCopy, stream));
-    if (kind != ACL_MEMCPY_INNER_DEVICE_TO_DEVICE) {
-      return Error::format(ErrorCode::kInvalidParam, "kind is %d and must be 6, within a device",
-                           static_cast<int>(kind));
-    }
-    US_TRY(check_offset(dstDataOffset, "dstDataOffset"));
-    US_TRY(check_offset(srcDataOffset, "srcDataOffset"));
-    US_TRY(check_room(destMax, dstDataOffset, count));
-    return call.runtime->copies().queue_indirect(
-        call.stream, {to_address(dst), dstDataOffset, to_address(src), srcDataOffset, count});
-  });
+  return guarded(
+      US_CALL(dst, destMax, dstDataOffset, src, count, srcDataOffset, kind, stream), count,
+      [&]() -> Result<void> {
+        if (count == 0) return {};
+        US_TRY(require_pointer(dst, "dst"));
+        US_TRY(require_pointer(src, "src"));
+        const GatePass pass;
+        US_TRY_ASSIGN(const StreamCall call, stream_call(Feature::kOffsetCopy, stream));
+        if (kind != ACL_MEMCPY_INNER_DEVICE_TO_DEVICE) {
+          return Error::format(ErrorCode::kInvalidParam,
+                               "kind is %d and must be 6, within a device", static_cast<int>(kind));
+        }
+        US_TRY(check_offset(dstDataOffset, "dstDataOffset"));
+        US_TRY(check_offset(srcDataOffset, "srcDataOffset"));
+        US_TRY(check_room(destMax, dstDataOffset, count));
+        return call.runtime->copies().queue_indirect(
+            call.stream, {to_address(dst), dstDataOffset, to_address(src), srcDataOffset, count});
+      });
 }

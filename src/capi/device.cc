@@ -36,7 +36,7 @@ Result<void> wait_for_device(Deadline deadline) {
 }  // namespace
 
 aclError aclrtSetDevice(int32_t deviceId) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(deviceId), [&]() -> Result<void> {
     const GatePass pass;
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
     US_TRY_ASSIGN(const unsigned device, runtime->devices().check(deviceId, "deviceId"));
@@ -49,15 +49,15 @@ aclError aclrtSetDevice(int32_t deviceId) {
 }
 
 aclError aclrtResetDevice(int32_t deviceId) {
-  return guarded(__func__, [&] { return reset(deviceId, &Devices::reset); });
+  return guarded(US_CALL(deviceId), [&] { return reset(deviceId, &Devices::reset); });
 }
 
 aclError aclrtResetDeviceForce(int32_t deviceId) {
-  return guarded(__func__, [&] { return reset(deviceId, &Devices::reset_at_once); });
+  return guarded(US_CALL(deviceId), [&] { return reset(deviceId, &Devices::reset_at_once); });
 }
 
 aclError aclrtGetDevice(int32_t* deviceId) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(out(deviceId)), [&]() -> Result<void> {
     US_TRY(require_pointer(deviceId, "deviceId"));
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
     US_TRY_ASSIGN(const ContextReference context, runtime->look_for_context());
@@ -67,7 +67,7 @@ aclError aclrtGetDevice(int32_t* deviceId) {
 }
 
 aclError aclrtGetDeviceCount(uint32_t* count) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(out(count)), [&]() -> Result<void> {
     US_TRY(require_pointer(count, "count"));
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
     *count = runtime->devices().count();
@@ -76,7 +76,7 @@ aclError aclrtGetDeviceCount(uint32_t* count) {
 }
 
 aclError aclrtGetRunMode(aclrtRunMode* runMode) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(out(runMode)), [&]() -> Result<void> {
     US_TRY(require_pointer(runMode, "runMode"));
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
     *runMode = runtime->settings().product.run_mode == RunMode::kHost ? ACL_HOST : ACL_DEVICE;
@@ -85,18 +85,18 @@ aclError aclrtGetRunMode(aclrtRunMode* runMode) {
 }
 
 aclError aclrtSynchronizeDevice(void) {
-  return guarded(__func__, [&] { return wait_for_device(kNever); });
+  return guarded(US_CALL(), [&] { return wait_for_device(kNever); });
 }
 
 aclError aclrtSynchronizeDeviceWithTimeout(int32_t timeout) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(timeout), [&]() -> Result<void> {
     US_TRY_ASSIGN(const Deadline deadline, deadline_from(timeout));
     return wait_for_device(deadline);
   });
 }
 
 aclError aclrtDeviceGetBareTgid(int32_t* pid) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(out(pid)), [&]() -> Result<void> {
     US_TRY(require_pointer(pid, "pid"));
     US_TRY(runtime_with(Feature::kPeerStatus));
     *pid = current_process_id();
@@ -105,7 +105,7 @@ aclError aclrtDeviceGetBareTgid(int32_t* pid) {
 }
 
 aclError aclrtGetPrimaryCtxState(int32_t deviceId, uint32_t* flags, int32_t* active) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(deviceId, out(flags), out(active)), [&]() -> Result<void> {
     US_TRY(require_pointer(active, "active"));
     if (flags != nullptr) return invalid_argument("flags is not NULL");
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
@@ -117,7 +117,7 @@ aclError aclrtGetPrimaryCtxState(int32_t deviceId, uint32_t* flags, int32_t* act
 
 aclError aclrtRegDeviceStateCallback(const char* regName, aclrtDeviceStateCallback callback,
                                      void* args) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(text(regName), callback, args), [&]() -> Result<void> {
     US_TRY(require_pointer(regName, "regName"));
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
     return choose_callback(runtime->choices().device_callbacks, regName,

@@ -74,7 +74,7 @@ Result<void> allocate(void** result, size_t size, const MallocCall& call) {
                                   .read_only = call.policy.read_only,
                                   .module = module};
   US_TRY_ASSIGN(const VirtualAddress address, runtime->device_memory().allocate(request));
-  if (is_any_checked()) [[unlikely]]
+  if (is_observed()) [[unlikely]]
     note_allocation(*runtime, address, size, request);
   *result = to_pointer(address);
   return {};
@@ -109,7 +109,7 @@ Result<void> check_range_arguments(const void* address, size_t size) {
 }  // namespace
 
 aclError aclrtMalloc(void** devPtr, size_t size, aclrtMemMallocPolicy policy) {
-  return guarded(__func__, size, [&]() -> Result<void> {
+  return guarded(US_CALL(out(devPtr), size, policy), size, [&]() -> Result<void> {
     US_TRY(require_pointer(devPtr, "devPtr"));
     return allocate(devPtr, size,
                     {.policy = policy_of(policy), .padding = Padding::kProduct, .needs = {}});
@@ -117,7 +117,7 @@ aclError aclrtMalloc(void** devPtr, size_t size, aclrtMemMallocPolicy policy) {
 }
 
 aclError aclrtMallocAlign32(void** devPtr, size_t size, aclrtMemMallocPolicy policy) {
-  return guarded(__func__, size, [&]() -> Result<void> {
+  return guarded(US_CALL(out(devPtr), size, policy), size, [&]() -> Result<void> {
     US_TRY(require_pointer(devPtr, "devPtr"));
     return allocate(devPtr, size,
                     {.policy = policy_of(policy), .padding = Padding::kNone, .needs = {}});
@@ -125,7 +125,7 @@ aclError aclrtMallocAlign32(void** devPtr, size_t size, aclrtMemMallocPolicy pol
 }
 
 aclError aclrtMallocCached(void** devPtr, size_t size, aclrtMemMallocPolicy policy) {
-  return guarded(__func__, size, [&]() -> Result<void> {
+  return guarded(US_CALL(out(devPtr), size, policy), size, [&]() -> Result<void> {
     US_TRY(require_pointer(devPtr, "devPtr"));
     return allocate(devPtr, size,
                     {.policy = cached_policy_of(policy),
@@ -136,16 +136,18 @@ aclError aclrtMallocCached(void** devPtr, size_t size, aclrtMemMallocPolicy poli
 
 aclError aclrtMallocWithCfg(void** devPtr, size_t size, aclrtMemMallocPolicy policy,
                             aclrtMallocConfig* cfg) {
-  return guarded(__func__, size, [&] { return allocate_configured(devPtr, size, policy, cfg); });
+  return guarded(US_CALL(out(devPtr), size, policy, attributes_of(cfg)), size,
+                 [&] { return allocate_configured(devPtr, size, policy, cfg); });
 }
 
 aclError aclrtMallocForTaskScheduler(void** devPtr, size_t size, aclrtMemMallocPolicy policy,
                                      aclrtMallocConfig* cfg) {
-  return guarded(__func__, size, [&] { return allocate_configured(devPtr, size, policy, cfg); });
+  return guarded(US_CALL(out(devPtr), size, policy, attributes_of(cfg)), size,
+                 [&] { return allocate_configured(devPtr, size, policy, cfg); });
 }
 
 aclError acldvppMalloc(void** devPtr, size_t size) {
-  return guarded(__func__, size, [&]() -> Result<void> {
+  return guarded(US_CALL(out(devPtr), size), size, [&]() -> Result<void> {
     US_TRY(require_pointer(devPtr, "devPtr"));
     // Every allocation begins on a page, which is more than the media units ask for.
     return allocate(devPtr, size,
@@ -156,15 +158,15 @@ aclError acldvppMalloc(void** devPtr, size_t size) {
 }
 
 aclError aclrtFree(void* devPtr) {
-  return guarded(__func__, [&] { return free_allocation(devPtr); });
+  return guarded(US_CALL(devPtr), [&] { return free_allocation(devPtr); });
 }
 
 aclError acldvppFree(void* devPtr) {
-  return guarded(__func__, [&] { return free_allocation(devPtr); });
+  return guarded(US_CALL(devPtr), [&] { return free_allocation(devPtr); });
 }
 
 aclError aclrtFreeWithDevSync(void* devPtr) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(devPtr), [&]() -> Result<void> {
     US_TRY(require_pointer(devPtr, "devPtr"));
     const GatePass pass;
     US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kDeviceAllocation));
@@ -175,9 +177,9 @@ aclError aclrtFreeWithDevSync(void* devPtr) {
 
 // The caches of the software device are the host's, which are coherent.
 aclError aclrtMemFlush(void* devPtr, size_t size) {
-  return guarded(__func__, [&] { return check_range_arguments(devPtr, size); });
+  return guarded(US_CALL(devPtr, size), [&] { return check_range_arguments(devPtr, size); });
 }
 
 aclError aclrtMemInvalidate(void* devPtr, size_t size) {
-  return guarded(__func__, [&] { return check_range_arguments(devPtr, size); });
+  return guarded(US_CALL(devPtr, size), [&] { return check_range_arguments(devPtr, size); });
 }

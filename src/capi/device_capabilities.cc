@@ -49,7 +49,7 @@ Result<void> tell_none(uint32_t* capabilities, std::span<const aclrtAtomicOperat
 }  // namespace
 
 aclError aclrtDeviceGetPCIBusId(int32_t deviceId, char* pciBusId, int32_t len) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(deviceId, text(pciBusId), len), [&]() -> Result<void> {
     US_TRY(require_pointer(pciBusId, "pciBusId"));
     US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kPcie));
     if (len < static_cast<int32_t>(PciBusId::kTextSize)) {
@@ -64,7 +64,7 @@ aclError aclrtDeviceGetPCIBusId(int32_t deviceId, char* pciBusId, int32_t len) {
 }
 
 aclError aclrtDeviceGetByPCIBusId(const char* pciBusId, int32_t* deviceId) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(text(pciBusId), out(deviceId)), [&]() -> Result<void> {
     US_TRY(require_pointer(pciBusId, "pciBusId"));
     US_TRY(require_pointer(deviceId, "deviceId"));
     US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kPcie));
@@ -89,25 +89,28 @@ aclError aclrtDeviceGetByPCIBusId(const char* pciBusId, int32_t* deviceId) {
 aclError aclrtDeviceGetHostAtomicCapabilities(uint32_t* capabilities,
                                               const aclrtAtomicOperation* operations,
                                               const uint32_t count, int32_t deviceId) {
-  return guarded(__func__, [&]() -> Result<void> {
-    US_TRY_ASSIGN(Runtime* const runtime, atomic_call(capabilities, operations, count));
-    US_TRY(runtime->devices().check(deviceId, "deviceId"));
-    return tell_none(capabilities, {operations, count});
-  });
+  return guarded(
+      US_CALL(capabilities, list(operations, count), count, deviceId), [&]() -> Result<void> {
+        US_TRY_ASSIGN(Runtime* const runtime, atomic_call(capabilities, operations, count));
+        US_TRY(runtime->devices().check(deviceId, "deviceId"));
+        return tell_none(capabilities, {operations, count});
+      });
 }
 
 aclError aclrtDeviceGetP2PAtomicCapabilities(uint32_t* capabilities,
                                              const aclrtAtomicOperation* operations,
                                              const uint32_t count, int32_t srcDeviceId,
                                              int32_t dstDeviceId) {
-  return guarded(__func__, [&]() -> Result<void> {
-    US_TRY_ASSIGN(Runtime* const runtime, atomic_call(capabilities, operations, count));
-    US_TRY(runtime->devices().check(srcDeviceId, "srcDeviceId"));
-    US_TRY(runtime->devices().check(dstDeviceId, "dstDeviceId"));
-    if (srcDeviceId == dstDeviceId) {
-      return Error::format(ErrorCode::kInvalidParam, "srcDeviceId and dstDeviceId are both %d",
-                           srcDeviceId);
-    }
-    return tell_none(capabilities, {operations, count});
-  });
+  return guarded(US_CALL(capabilities, list(operations, count), count, srcDeviceId, dstDeviceId),
+                 [&]() -> Result<void> {
+                   US_TRY_ASSIGN(Runtime* const runtime,
+                                 atomic_call(capabilities, operations, count));
+                   US_TRY(runtime->devices().check(srcDeviceId, "srcDeviceId"));
+                   US_TRY(runtime->devices().check(dstDeviceId, "dstDeviceId"));
+                   if (srcDeviceId == dstDeviceId) {
+                     return Error::format(ErrorCode::kInvalidParam,
+                                          "srcDeviceId and dstDeviceId are both %d", srcDeviceId);
+                   }
+                   return tell_none(capabilities, {operations, count});
+                 });
 }

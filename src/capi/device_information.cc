@@ -152,7 +152,7 @@ Result<void> to_user_number(NumberArgument server, NumberResult user) {
 }  // namespace
 
 aclError aclrtGetDeviceInfo(uint32_t deviceId, aclrtDevAttr attr, int64_t* value) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(deviceId, attr, out(value)), [&]() -> Result<void> {
     US_TRY(require_pointer(value, "value"));
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
     US_TRY_ASSIGN(const unsigned device,
@@ -173,7 +173,7 @@ aclError aclrtGetDeviceInfo(uint32_t deviceId, aclrtDevAttr attr, int64_t* value
 
 aclError aclrtGetDeviceCapability(int32_t deviceId, aclrtDevFeatureType devFeatureType,
                                   int32_t* value) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(deviceId, devFeatureType, out(value)), [&]() -> Result<void> {
     (void)devFeatureType;  // both known features concern task kinds that do not exist here
     US_TRY(require_pointer(value, "value"));
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
@@ -184,7 +184,7 @@ aclError aclrtGetDeviceCapability(int32_t deviceId, aclrtDevFeatureType devFeatu
 }
 
 aclError aclrtQueryDeviceStatus(int32_t deviceId, aclrtDeviceStatus* deviceStatus) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(deviceId, out(deviceStatus)), [&]() -> Result<void> {
     US_TRY(require_pointer(deviceStatus, "deviceStatus"));
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
     US_TRY(runtime->devices().check(deviceId, "deviceId"));
@@ -194,7 +194,7 @@ aclError aclrtQueryDeviceStatus(int32_t deviceId, aclrtDeviceStatus* deviceStatu
 }
 
 aclError aclrtGetDeviceUtilizationRate(int32_t deviceId, aclrtUtilizationInfo* utilizationInfo) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(deviceId, utilizationInfo), [&]() -> Result<void> {
     US_TRY(require_pointer(utilizationInfo, "utilizationInfo"));
     if (utilizationInfo->utilizationExtend != nullptr) {
       return invalid_argument("utilizationInfo->utilizationExtend is not NULL");
@@ -212,7 +212,7 @@ aclError aclrtGetDeviceUtilizationRate(int32_t deviceId, aclrtUtilizationInfo* u
 }
 
 aclError aclrtDeviceGetStreamPriorityRange(int32_t* leastPriority, int32_t* greatestPriority) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(out(leastPriority), out(greatestPriority)), [&]() -> Result<void> {
     if (leastPriority != nullptr) *leastPriority = kLeastPriority;
     if (greatestPriority != nullptr) *greatestPriority = kGreatestPriority;
     return {};
@@ -220,7 +220,7 @@ aclError aclrtDeviceGetStreamPriorityRange(int32_t* leastPriority, int32_t* grea
 }
 
 aclError aclrtDeviceGetUuid(int32_t deviceId, aclrtUuid* uuid) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(deviceId, uuid), [&]() -> Result<void> {
     US_TRY(require_pointer(uuid, "uuid"));
     US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kDeviceUuid));
     US_TRY_ASSIGN(const unsigned device, runtime->devices().check(deviceId, "deviceId"));
@@ -230,43 +230,43 @@ aclError aclrtDeviceGetUuid(int32_t deviceId, aclrtUuid* uuid) {
 }
 
 aclError aclrtGetLogicDevIdByUserDevId(const int32_t userDevid, int32_t* const logicDevId) {
-  return guarded(__func__, [&] {
+  return guarded(US_CALL(userDevid, out(logicDevId)), [&] {
     return to_server_number({userDevid, "userDevid"}, {logicDevId, "logicDevId"});
   });
 }
 
 aclError aclrtGetUserDevIdByLogicDevId(const int32_t logicDevId, int32_t* const userDevid) {
-  return guarded(__func__, [&] {
+  return guarded(US_CALL(logicDevId, out(userDevid)), [&] {
     return to_user_number({logicDevId, "logicDevId"}, {userDevid, "userDevid"});
   });
 }
 
 aclError aclrtGetLogicDevIdByPhyDevId(const int32_t phyDevId, int32_t* const logicDevId) {
-  return guarded(__func__, [&] {
+  return guarded(US_CALL(phyDevId, out(logicDevId)), [&] {
     return to_user_number({phyDevId, "phyDevId"}, {logicDevId, "logicDevId"});
   });
 }
 
 aclError aclrtGetPhyDevIdByLogicDevId(const int32_t logicDevId, int32_t* const phyDevId) {
-  return guarded(__func__, [&] {
+  return guarded(US_CALL(logicDevId, out(phyDevId)), [&] {
     return to_server_number({logicDevId, "logicDevId"}, {phyDevId, "phyDevId"});
   });
 }
 
 aclError aclrtGetUserDevIdByPhyDevId(const int32_t phyDevId, int32_t* const userDevId) {
-  return guarded(__func__, [&] {
+  return guarded(US_CALL(phyDevId, out(userDevId)), [&] {
     return to_user_number({phyDevId, "phyDevId"}, {userDevId, "userDevId"});
   });
 }
 
 aclError aclrtGetPhyDevIdByUserDevId(const int32_t userDevId, int32_t* const phyDevId) {
-  return guarded(__func__, [&] {
+  return guarded(US_CALL(userDevId, out(phyDevId)), [&] {
     return to_server_number({userDevId, "userDevId"}, {phyDevId, "phyDevId"});
   });
 }
 
 aclError aclrtGetDevicesTopo(uint32_t deviceId, uint32_t otherDeviceId, uint64_t* value) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(deviceId, otherDeviceId, out(value)), [&]() -> Result<void> {
     US_TRY(require_pointer(value, "value"));
     US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kDevicesTopology));
     US_TRY_ASSIGN(const unsigned device, runtime->devices().check(deviceId, "deviceId"));

@@ -42,7 +42,7 @@ Result<StreamReference> stream_argument(Runtime& runtime, aclrtStream stream) {
 }  // namespace
 
 aclError aclrtSetDeviceSatMode(aclrtFloatOverflowMode mode) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(mode), [&]() -> Result<void> {
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
     if (mode != ACL_RT_OVERFLOW_MODE_SATURATION && mode != ACL_RT_OVERFLOW_MODE_INFNAN) {
       return Error::format(ErrorCode::kInvalidParam, "mode is %d, which is no overflow mode",
@@ -54,7 +54,7 @@ aclError aclrtSetDeviceSatMode(aclrtFloatOverflowMode mode) {
 }
 
 aclError aclrtGetDeviceSatMode(aclrtFloatOverflowMode* mode) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(out(mode)), [&]() -> Result<void> {
     US_TRY(require_pointer(mode, "mode"));
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
     US_TRY_ASSIGN(const ContextReference context, runtime->current_context());
@@ -64,7 +64,7 @@ aclError aclrtGetDeviceSatMode(aclrtFloatOverflowMode* mode) {
 }
 
 aclError aclrtGetDeviceResLimit(int32_t deviceId, aclrtDevResLimitType type, uint32_t* value) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(deviceId, type, out(value)), [&]() -> Result<void> {
     US_TRY(require_pointer(value, "value"));
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
     US_TRY_ASSIGN(const unsigned device, runtime->devices().check(deviceId, "deviceId"));
@@ -75,7 +75,7 @@ aclError aclrtGetDeviceResLimit(int32_t deviceId, aclrtDevResLimitType type, uin
 }
 
 aclError aclrtSetDeviceResLimit(int32_t deviceId, aclrtDevResLimitType type, uint32_t value) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(deviceId, type, value), [&]() -> Result<void> {
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
     US_TRY_ASSIGN(const unsigned device, runtime->devices().check(deviceId, "deviceId"));
     US_TRY_ASSIGN(const unsigned kind, core_kind(type));
@@ -85,7 +85,7 @@ aclError aclrtSetDeviceResLimit(int32_t deviceId, aclrtDevResLimitType type, uin
 }
 
 aclError aclrtResetDeviceResLimit(int32_t deviceId) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(deviceId), [&]() -> Result<void> {
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
     US_TRY_ASSIGN(const unsigned device, runtime->devices().check(deviceId, "deviceId"));
     runtime->devices().clear_core_limits(device);
@@ -94,7 +94,7 @@ aclError aclrtResetDeviceResLimit(int32_t deviceId) {
 }
 
 aclError aclrtGetStreamResLimit(aclrtStream stream, aclrtDevResLimitType type, uint32_t* value) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(stream, type, out(value)), [&]() -> Result<void> {
     US_TRY(require_pointer(value, "value"));
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
     US_TRY_ASSIGN(const StreamReference found, stream_argument(*runtime, stream));
@@ -105,7 +105,7 @@ aclError aclrtGetStreamResLimit(aclrtStream stream, aclrtDevResLimitType type, u
 }
 
 aclError aclrtSetStreamResLimit(aclrtStream stream, aclrtDevResLimitType type, uint32_t value) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(stream, type, value), [&]() -> Result<void> {
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
     US_TRY_ASSIGN(const StreamReference found, stream_argument(*runtime, stream));
     US_TRY_ASSIGN(const unsigned kind, core_kind(type));
@@ -116,7 +116,7 @@ aclError aclrtSetStreamResLimit(aclrtStream stream, aclrtDevResLimitType type, u
 }
 
 aclError aclrtResetStreamResLimit(aclrtStream stream) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(stream), [&]() -> Result<void> {
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
     US_TRY_ASSIGN(const StreamReference found, stream_argument(*runtime, stream));
     runtime->streams().registry().change_settings(
@@ -126,7 +126,7 @@ aclError aclrtResetStreamResLimit(aclrtStream stream) {
 }
 
 aclError aclrtUseStreamResInCurrentThread(aclrtStream stream) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(stream), [&]() -> Result<void> {
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
     US_TRY_ASSIGN(const StreamReference found, stream_argument(*runtime, stream));
     thread_state().limits_stream = found;
@@ -135,7 +135,7 @@ aclError aclrtUseStreamResInCurrentThread(aclrtStream stream) {
 }
 
 aclError aclrtUnuseStreamResInCurrentThread(aclrtStream stream) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(stream), [&]() -> Result<void> {
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
     US_TRY(stream_argument(*runtime, stream));
     thread_state().limits_stream = {};
@@ -144,7 +144,7 @@ aclError aclrtUnuseStreamResInCurrentThread(aclrtStream stream) {
 }
 
 aclError aclrtGetResInCurrentThread(aclrtDevResLimitType type, uint32_t* value) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(type, out(value)), [&]() -> Result<void> {
     US_TRY(require_pointer(value, "value"));
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
     US_TRY_ASSIGN(const unsigned kind, core_kind(type));

@@ -53,7 +53,7 @@ constexpr uint32_t kNoInformation = 0xFFFFFFFF;
 }  // namespace
 
 const char* aclGetRecentErrMsg(void) {
-  return watched_unfailing(__func__, []() -> const char* {
+  return watched_unfailing(US_CALL(), []() -> const char* {
     try {
       ThreadState& thread = thread_state();
       thread.returned_text = Runtime::take_error_texts();
@@ -66,7 +66,7 @@ const char* aclGetRecentErrMsg(void) {
 
 aclError aclrtPeekAtLastError(aclrtLastErrLevel level) {
   aclError last = ACL_SUCCESS;
-  const aclError code = guarded(__func__, [&]() -> Result<void> {
+  const aclError code = guarded(US_CALL(level), [&]() -> Result<void> {
     US_TRY_ASSIGN(const ThreadState* const thread, thread_level(level));
     last = thread->last_error;
     return {};
@@ -76,7 +76,7 @@ aclError aclrtPeekAtLastError(aclrtLastErrLevel level) {
 
 aclError aclrtGetLastError(aclrtLastErrLevel level) {
   aclError last = ACL_SUCCESS;
-  const aclError code = guarded(__func__, [&]() -> Result<void> {
+  const aclError code = guarded(US_CALL(level), [&]() -> Result<void> {
     US_TRY_ASSIGN(ThreadState* const thread, thread_level(level));
     last = std::exchange(thread->last_error, ACL_SUCCESS);
     return {};
@@ -85,7 +85,7 @@ aclError aclrtGetLastError(aclrtLastErrLevel level) {
 }
 
 aclError aclrtExceptionInfoCallbackRegister(aclrtExceptionInfoCallback callback) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(callback), [&]() -> Result<void> {
     US_TRY(require_callback(callback));
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
     runtime->choices().failure_callbacks.add(reinterpret_cast<AnyFunction>(callback), tell);
@@ -94,7 +94,7 @@ aclError aclrtExceptionInfoCallbackRegister(aclrtExceptionInfoCallback callback)
 }
 
 aclError aclrtExceptionInfoCallbackUnregister(aclrtExceptionInfoCallback callback) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(callback), [&]() -> Result<void> {
     US_TRY(require_callback(callback));
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
     runtime->choices().failure_callbacks.remove(reinterpret_cast<AnyFunction>(callback), tell);
@@ -103,7 +103,7 @@ aclError aclrtExceptionInfoCallbackUnregister(aclrtExceptionInfoCallback callbac
 }
 
 aclError aclrtSetExceptionInfoCallback(aclrtExceptionInfoCallback callback) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(callback), [&]() -> Result<void> {
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
     runtime->choices().failure_callbacks.set_single(reinterpret_cast<AnyFunction>(callback), tell);
     return {};

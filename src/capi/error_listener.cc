@@ -59,7 +59,7 @@ void tell_listener(const char* function, aclError code, const Error& error) noex
 }  // namespace understudy::capi
 
 aclError aclUnderstudySetErrorListener(aclUnderstudyErrorListener fn, void* userData) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(fn, userData), [&]() -> Result<void> {
     return ErrorListener::set(reinterpret_cast<AnyFunction>(fn), userData, tell_of_task);
   });
 }

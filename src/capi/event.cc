@@ -110,28 +110,28 @@ Result<EventCall> classic_event(aclrtEvent event) {
 }  // namespace
 
 aclError aclrtCreateEvent(aclrtEvent* event) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(out(event)), [&]() -> Result<void> {
     US_TRY(require_pointer(event, "event"));
     return create(event, EventFamily::kClassic, kOrdinaryFlags, Limit::kNone);
   });
 }
 
 aclError aclrtCreateEventWithFlag(aclrtEvent* event, uint32_t flag) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(out(event), flag), [&]() -> Result<void> {
     US_TRY(require_pointer(event, "event"));
     return create(event, EventFamily::kClassic, flag, Limit::kByFlags);
   });
 }
 
 aclError aclrtCreateEventExWithFlag(aclrtEvent* event, uint32_t flag) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(out(event), flag), [&]() -> Result<void> {
     US_TRY(require_pointer(event, "event"));
     return create(event, EventFamily::kEx, flag, Limit::kNone);
   });
 }
 
 aclError aclrtDestroyEvent(aclrtEvent event) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(event), [&]() -> Result<void> {
     US_TRY(require_pointer(event, "event"));
     const GatePass pass;
     US_TRY_ASSIGN(const EventCall call, event_call(event));
@@ -140,14 +140,14 @@ aclError aclrtDestroyEvent(aclrtEvent event) {
 }
 
 aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(event, stream), [&]() -> Result<void> {
     US_TRY(require_pointer(event, "event"));
     return record(event, stream, ACL_EVENT_RECORD_DEFAULT);
   });
 }
 
 aclError aclrtRecordEventWithFlag(aclrtEvent event, aclrtStream stream, uint32_t flag) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(event, stream, flag), [&]() -> Result<void> {
     US_TRY(require_pointer(event, "event"));
     US_TRY(check_flag(flag));
     return record(event, stream, flag);
@@ -155,7 +155,7 @@ aclError aclrtRecordEventWithFlag(aclrtEvent event, aclrtStream stream, uint32_t
 }
 
 aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(event, stream), [&]() -> Result<void> {
     US_TRY(require_pointer(event, "event"));
     const GatePass pass;
     US_TRY_ASSIGN(const EventOnStream call, event_on_stream(event, stream));
@@ -164,14 +164,14 @@ aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream) {
 }
 
 aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(stream, event), [&]() -> Result<void> {
     US_TRY(require_pointer(event, "event"));
     return let_wait(stream, event, std::nullopt);
   });
 }
 
 aclError aclrtStreamWaitEventWithTimeout(aclrtStream stream, aclrtEvent event, int32_t timeout) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(stream, event, timeout), [&]() -> Result<void> {
     US_TRY(require_pointer(event, "event"));
     if (timeout < 0) {
       return Error::format(ErrorCode::kInvalidParam, "timeout is %d and must not be negative",
@@ -183,7 +183,7 @@ aclError aclrtStreamWaitEventWithTimeout(aclrtStream stream, aclrtEvent event, i
 
 aclError aclrtStreamWaitEventWithFlag(aclrtStream stream, aclrtEvent event, uint32_t timeout,
                                       uint32_t flag) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(stream, event, timeout, flag), [&]() -> Result<void> {
     US_TRY(require_pointer(event, "event"));
     US_TRY(check_flag(flag));
     return let_wait(stream, event, timeout, flag);
@@ -191,7 +191,7 @@ aclError aclrtStreamWaitEventWithFlag(aclrtStream stream, aclrtEvent event, uint
 }
 
 aclError aclrtSetOpWaitTimeout(uint32_t timeout) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(timeout), [&]() -> Result<void> {
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
     runtime->events().set_default_wait_limit(timeout);
     return {};
@@ -199,7 +199,7 @@ aclError aclrtSetOpWaitTimeout(uint32_t timeout) {
 }
 
 aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus* status) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(event, out(status)), [&]() -> Result<void> {
     US_TRY(require_pointer(event, "event"));
     US_TRY(require_pointer(status, "status"));
     US_TRY_ASSIGN(const EventCall call, event_call(event));
@@ -210,7 +210,7 @@ aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus* statu
 }
 
 aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus* status) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(event, out(status)), [&]() -> Result<void> {
     US_TRY(require_pointer(event, "event"));
     US_TRY(require_pointer(status, "status"));
     US_TRY_ASSIGN(const EventCall call, classic_event(event));
@@ -221,7 +221,7 @@ aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus* status) {
 }
 
 aclError aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitStatus* status) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(event, out(status)), [&]() -> Result<void> {
     US_TRY(require_pointer(event, "event"));
     US_TRY(require_pointer(status, "status"));
     US_TRY_ASSIGN(const EventCall call, classic_event(event));
@@ -232,7 +232,7 @@ aclError aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitStatus* statu
 }
 
 aclError aclrtSynchronizeEvent(aclrtEvent event) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(event), [&]() -> Result<void> {
     US_TRY(require_pointer(event, "event"));
     US_TRY_ASSIGN(const EventCall call, event_call(event));
     return call.runtime->events().synchronize(call.event);
@@ -240,7 +240,7 @@ aclError aclrtSynchronizeEvent(aclrtEvent event) {
 }
 
 aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t timeout) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(event, timeout), [&]() -> Result<void> {
     if (timeout < -1) US_TRY(deadline_from(timeout));  // before all else (EVENT-15)
     US_TRY(require_pointer(event, "event"));
     US_TRY_ASSIGN(const Deadline deadline, deadline_from(timeout));
@@ -250,7 +250,7 @@ aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t timeout) {
 }
 
 aclError aclrtEventElapsedTime(float* ms, aclrtEvent startEvent, aclrtEvent endEvent) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(out(ms), startEvent, endEvent), [&]() -> Result<void> {
     US_TRY(require_pointer(ms, "ms"));
     US_TRY(require_pointer(startEvent, "startEvent"));
     US_TRY(require_pointer(endEvent, "endEvent"));
@@ -267,7 +267,7 @@ aclError aclrtEventElapsedTime(float* ms, aclrtEvent startEvent, aclrtEvent endE
 }
 
 aclError aclrtEventGetTimestamp(aclrtEvent event, uint64_t* timestamp) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(event, out(timestamp)), [&]() -> Result<void> {
     US_TRY(require_pointer(event, "event"));
     US_TRY(require_pointer(timestamp, "timestamp"));
     US_TRY_ASSIGN(const EventCall call, own_event(event));
@@ -280,7 +280,7 @@ aclError aclrtEventGetTimestamp(aclrtEvent event, uint64_t* timestamp) {
 }
 
 aclError aclrtGetEventId(aclrtEvent event, uint32_t* eventId) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(event, out(eventId)), [&]() -> Result<void> {
     US_TRY(require_pointer(event, "event"));
     US_TRY(require_pointer(eventId, "eventId"));
     US_TRY_ASSIGN(const EventCall call, own_event(event));
@@ -290,7 +290,7 @@ aclError aclrtGetEventId(aclrtEvent event, uint32_t* eventId) {
 }
 
 aclError aclrtGetEventAvailNum(uint32_t* eventCount) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(out(eventCount)), [&]() -> Result<void> {
     US_TRY(require_pointer(eventCount, "eventCount"));
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
     US_TRY_ASSIGN(const ContextReference context, runtime->current_context());

@@ -47,7 +47,7 @@ Deadline abort_deadline(uint32_t timeout) {
 }  // namespace
 
 aclError aclrtDeviceTaskAbort(int32_t deviceId, uint32_t timeout) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(deviceId, timeout), [&]() -> Result<void> {
     US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kFaultControl));
     US_TRY_ASSIGN(const unsigned device, runtime->devices().check(deviceId, "deviceId"));
     US_TRY(announce(*runtime, deviceId, ACL_RT_DEVICE_TASK_ABORT_PRE, timeout));
@@ -58,7 +58,7 @@ aclError aclrtDeviceTaskAbort(int32_t deviceId, uint32_t timeout) {
 
 aclError aclrtSetDeviceTaskAbortCallback(const char* regName, aclrtDeviceTaskAbortCallback callback,
                                          void* args) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(text(regName), callback, args), [&]() -> Result<void> {
     US_TRY(require_pointer(regName, "regName"));
     US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kFaultControl));
     return choose_callback(runtime->choices().abort_callbacks, regName,
@@ -68,18 +68,19 @@ aclError aclrtSetDeviceTaskAbortCallback(const char* regName, aclrtDeviceTaskAbo
 
 aclError aclrtGetMemUceInfo(int32_t deviceId, aclrtMemUceInfo* memUceInfoArray, size_t arraySize,
                             size_t* retSize) {
-  return guarded(__func__, [&]() -> Result<void> {
-    US_TRY(require_pointer(memUceInfoArray, "memUceInfoArray"));
-    US_TRY(require_size(arraySize, "arraySize"));
-    US_TRY(require_pointer(retSize, "retSize"));
-    US_TRY(check_device(deviceId));
-    *retSize = 0;
-    return {};
-  });
+  return guarded(US_CALL(deviceId, memUceInfoArray, arraySize, out(retSize)),
+                 [&]() -> Result<void> {
+                   US_TRY(require_pointer(memUceInfoArray, "memUceInfoArray"));
+                   US_TRY(require_size(arraySize, "arraySize"));
+                   US_TRY(require_pointer(retSize, "retSize"));
+                   US_TRY(check_device(deviceId));
+                   *retSize = 0;
+                   return {};
+                 });
 }
 
 aclError aclrtMemUceRepair(int32_t deviceId, aclrtMemUceInfo* memUceInfoArray, size_t arraySize) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(deviceId, memUceInfoArray, arraySize), [&]() -> Result<void> {
     US_TRY(require_pointer(memUceInfoArray, "memUceInfoArray"));
     if (arraySize > MAX_MEM_UCE_INFO_ARRAY_SIZE) {
       return invalid_argument("arraySize is %zu and at most %d", arraySize,
@@ -95,7 +96,7 @@ aclError aclrtMemUceRepair(int32_t deviceId, aclrtMemUceInfo* memUceInfoArray, s
 }
 
 aclError aclrtGetErrorVerbose(int32_t deviceId, aclrtErrorInfo* errorInfo) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(deviceId, errorInfo), [&]() -> Result<void> {
     US_TRY(require_pointer(errorInfo, "errorInfo"));
     US_TRY(check_device(deviceId));
     memset(errorInfo, 0, sizeof *errorInfo);
@@ -105,14 +106,14 @@ aclError aclrtGetErrorVerbose(int32_t deviceId, aclrtErrorInfo* errorInfo) {
 }
 
 aclError aclrtRepairError(int32_t deviceId, const aclrtErrorInfo* errorInfo) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(deviceId, errorInfo), [&]() -> Result<void> {
     US_TRY(require_pointer(errorInfo, "errorInfo"));
     return check_device(deviceId);
   });
 }
 
 aclError aclrtSetOpExecuteTimeOut(uint32_t timeout) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(timeout), [&]() -> Result<void> {
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
     runtime->operator_timeout().set(timeout * kMicrosecondsPerSecond);
     return {};
@@ -120,7 +121,7 @@ aclError aclrtSetOpExecuteTimeOut(uint32_t timeout) {
 }
 
 aclError aclrtSetOpExecuteTimeOutV2(uint64_t timeout, uint64_t* actualTimeout) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(timeout, out(actualTimeout)), [&]() -> Result<void> {
     US_TRY(require_pointer(actualTimeout, "actualTimeout"));
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
     *actualTimeout = runtime->operator_timeout().set(timeout);
@@ -129,7 +130,7 @@ aclError aclrtSetOpExecuteTimeOutV2(uint64_t timeout, uint64_t* actualTimeout) {
 }
 
 aclError aclrtSetOpExecuteTimeOutWithMs(uint32_t timeout) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(timeout), [&]() -> Result<void> {
     (void)timeout;
     return Error::format(ErrorCode::kNotSupported,
                          "no product takes milliseconds; aclrtSetOpExecuteTimeOutV2 takes "
@@ -138,7 +139,7 @@ aclError aclrtSetOpExecuteTimeOutWithMs(uint32_t timeout) {
 }
 
 aclError aclrtGetOpTimeOutInterval(uint64_t* interval) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(out(interval)), [&]() -> Result<void> {
     US_TRY(require_pointer(interval, "interval"));
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
     *interval = runtime->operator_timeout().step();
@@ -147,7 +148,7 @@ aclError aclrtGetOpTimeOutInterval(uint64_t* interval) {
 }
 
 aclError aclrtGetOpExecuteTimeout(uint32_t* const timeoutMs) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(out(timeoutMs)), [&]() -> Result<void> {
     US_TRY(require_pointer(timeoutMs, "timeoutMs"));
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
     const uint64_t timeout = runtime->operator_timeout().value();
@@ -159,7 +160,7 @@ aclError aclrtGetOpExecuteTimeout(uint32_t* const timeoutMs) {
 }
 
 aclError aclrtGetThreadLastTaskId(uint32_t* taskId) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(out(taskId)), [&]() -> Result<void> {
     US_TRY(require_pointer(taskId, "taskId"));
     *taskId = last_task_of_thread();
     return {};

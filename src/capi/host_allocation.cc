@@ -29,7 +29,7 @@ Result<void> allocate(void** result, uint64_t size, const aclrtMallocConfig* con
 }  // namespace
 
 aclError aclrtMallocHost(void** hostPtr, size_t size) {
-  return guarded(__func__, size, [&]() -> Result<void> {
+  return guarded(US_CALL(out(hostPtr), size), size, [&]() -> Result<void> {
     US_TRY(require_pointer(hostPtr, "hostPtr"));
     US_TRY(require_size(size, "size"));
     return allocate(hostPtr, size, nullptr);
@@ -37,7 +37,7 @@ aclError aclrtMallocHost(void** hostPtr, size_t size) {
 }
 
 aclError aclrtMallocHostWithCfg(void** ptr, uint64_t size, aclrtMallocConfig* cfg) {
-  return guarded(__func__, size, [&]() -> Result<void> {
+  return guarded(US_CALL(out(ptr), size, attributes_of(cfg)), size, [&]() -> Result<void> {
     US_TRY(require_pointer(ptr, "ptr"));
     US_TRY(require_size(size, "size"));
     return allocate(ptr, size, cfg);
@@ -45,7 +45,7 @@ aclError aclrtMallocHostWithCfg(void** ptr, uint64_t size, aclrtMallocConfig* cf
 }
 
 aclError aclrtFreeHost(void* hostPtr) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(hostPtr), [&]() -> Result<void> {
     US_TRY(require_pointer(hostPtr, "hostPtr"));
     const GatePass pass;
     US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kHostAllocation));
@@ -54,7 +54,7 @@ aclError aclrtFreeHost(void* hostPtr) {
 }
 
 aclError aclrtFreeHostWithDevSync(void* hostPtr) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(hostPtr), [&]() -> Result<void> {
     US_TRY(require_pointer(hostPtr, "hostPtr"));
     const GatePass pass;
     US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kHostAllocation));

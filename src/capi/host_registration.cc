@@ -32,7 +32,7 @@ Error reserved_kind(const char* name, uint32_t value) {
 }  // namespace
 
 aclError aclrtHostRegister(void* ptr, uint64_t size, aclrtHostRegisterType type, void** devPtr) {
-  return guarded(__func__, size, [&]() -> Result<void> {
+  return guarded(US_CALL(ptr, size, type, out(devPtr)), size, [&]() -> Result<void> {
     US_TRY(require_pointer(ptr, "ptr"));
     US_TRY(require_size(size, "size"));
     US_TRY(require_pointer(devPtr, "devPtr"));
@@ -48,7 +48,7 @@ aclError aclrtHostRegister(void* ptr, uint64_t size, aclrtHostRegisterType type,
 }
 
 aclError aclrtHostRegisterV2(void* ptr, uint64_t size, uint32_t flag) {
-  return guarded(__func__, size, [&]() -> Result<void> {
+  return guarded(US_CALL(ptr, size, flag), size, [&]() -> Result<void> {
     US_TRY(require_pointer(ptr, "ptr"));
     US_TRY(require_size(size, "size"));
     const GatePass pass;
@@ -66,7 +66,7 @@ aclError aclrtHostRegisterV2(void* ptr, uint64_t size, uint32_t flag) {
 }
 
 aclError aclrtHostGetDevicePointer(void* pHost, void** pDevice, uint32_t flag) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(pHost, out(pDevice), flag), [&]() -> Result<void> {
     US_TRY(require_pointer(pHost, "pHost"));
     US_TRY(require_pointer(pDevice, "pDevice"));
     US_TRY(require_zero(flag, "flag"));
@@ -79,7 +79,7 @@ aclError aclrtHostGetDevicePointer(void* pHost, void** pDevice, uint32_t flag) {
 }
 
 aclError aclrtHostUnregister(void* ptr) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(ptr), [&]() -> Result<void> {
     US_TRY(require_pointer(ptr, "ptr"));
     const GatePass pass;
     US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kHostRegistration));
@@ -89,7 +89,7 @@ aclError aclrtHostUnregister(void* ptr) {
 
 aclError aclrtHostMemMapCapabilities(uint32_t deviceId, aclrtHacType hacType,
                                      aclrtHostMemMapCapability* capabilities) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(deviceId, hacType, capabilities), [&]() -> Result<void> {
     US_TRY(require_pointer(capabilities, "capabilities"));
     US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kHostMapCapabilities));
     const auto engine = static_cast<uint32_t>(hacType);

@@ -81,9 +81,10 @@ Result<void> remove_callback(Initialization::Moment moment, aclRegisterCallbackT
 }
 
 // As `guarded`, for calls in which callbacks run: a code that one gave is passed on as it is.
-template <typename Body>
-aclError guarded_with_callbacks(const char* function, Body body) {
-  return watched(function, 0, [&]() -> aclError {
+template <typename... T, typename Body>
+aclError guarded_with_callbacks(const Called<T...>& called, Body body) {
+  const char* const function = called.function;
+  return watched(called, 0, [&]() -> aclError {
     aclError callback_code = ACL_SUCCESS;
     const aclError code = attempt(function, [&] { return body(callback_code); });
     if (code != ACL_SUCCESS || callback_code == ACL_SUCCESS) return code;
@@ -96,22 +97,23 @@ aclError guarded_with_callbacks(const char* function, Body body) {
 }  // namespace
 
 aclError aclInit(const char* configPath) {
-  return guarded_with_callbacks(__func__, [&](aclError& callback_code) -> Result<void> {
-    US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
-    US_TRY_ASSIGN(const InitOptions options, read_init_options(configPath));
-    if (options.default_device) {
-      US_TRY(runtime->devices().check(*options.default_device, "default_device of configPath",
-                                      ErrorCode::kInvalidArgument));
-    }
-    US_TRY(check_limits(*runtime, options));
-    US_TRY_ASSIGN(callback_code, runtime->initialization().init(options, call_init));
-    if (callback_code == ACL_SUCCESS) runtime->apply(options);
-    return {};
-  });
+  return guarded_with_callbacks(
+      US_CALL(text(configPath)), [&](aclError& callback_code) -> Result<void> {
+        US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
+        US_TRY_ASSIGN(const InitOptions options, read_init_options(configPath));
+        if (options.default_device) {
+          US_TRY(runtime->devices().check(*options.default_device, "default_device of configPath",
+                                          ErrorCode::kInvalidArgument));
+        }
+        US_TRY(check_limits(*runtime, options));
+        US_TRY_ASSIGN(callback_code, runtime->initialization().init(options, call_init));
+        if (callback_code == ACL_SUCCESS) runtime->apply(options);
+        return {};
+      });
 }
 
 aclError aclFinalize(void) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(), [&]() -> Result<void> {
     const Runtime* const runtime = Runtime::existing();
     if (runtime != nullptr && !runtime->settings().product.has(Feature::kFinalizeAll)) {
       return finalize_counted();
@@ -122,7 +124,7 @@ aclError aclFinalize(void) {
 }
 
 aclError aclFinalizeReference(uint64_t* refCount) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(out(refCount)), [&]() -> Result<void> {
     US_TRY_ASSIGN(const uint64_t left, finalize(&Initialization::finalize_one));
     if (refCount != nullptr) *refCount = left;
     return {};
@@ -131,14 +133,16 @@ aclError aclFinalizeReference(uint64_t* refCount) {
 
 aclError aclInitCallbackRegister(aclRegisterCallbackType type, aclInitCallbackFunc cbFunc,
                                  void* userData) {
-  return guarded_with_callbacks(__func__, [&](aclError& callback_code) -> Result<void> {
-    return add_callback(Initialization::Moment::kInit, type, reinterpret_cast<AnyFunction>(cbFunc),
-                        userData, call_init, callback_code);
-  });
+  return guarded_with_callbacks(US_CALL(type, cbFunc, userData),
+                                [&](aclError& callback_code) -> Result<void> {
+                                  return add_callback(Initialization::Moment::kInit, type,
+                                                      reinterpret_cast<AnyFunction>(cbFunc),
+                                                      userData, call_init, callback_code);
+                                });
 }
 
 aclError aclInitCallbackUnRegister(aclRegisterCallbackType type, aclInitCallbackFunc cbFunc) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(type, cbFunc), [&]() -> Result<void> {
     return remove_callback(Initialization::Moment::kInit, type,
                            reinterpret_cast<AnyFunction>(cbFunc));
   });
@@ -146,16 +150,17 @@ aclError aclInitCallbackUnRegister(aclRegisterCallbackType type, aclInitCallback
 
 aclError aclFinalizeCallbackRegister(aclRegisterCallbackType type, aclFinalizeCallbackFunc cbFunc,
                                      void* userData) {
-  return guarded_with_callbacks(__func__, [&](aclError& callback_code) -> Result<void> {
-    return add_callback(Initialization::Moment::kFinalize, type,
-                        reinterpret_cast<AnyFunction>(cbFunc), userData, call_finalize,
-                        callback_code);
-  });
+  return guarded_with_callbacks(US_CALL(type, cbFunc, userData),
+                                [&](aclError& callback_code) -> Result<void> {
+                                  return add_callback(Initialization::Moment::kFinalize, type,
+                                                      reinterpret_cast<AnyFunction>(cbFunc),
+                                                      userData, call_finalize, callback_code);
+                                });
 }
 
 aclError aclFinalizeCallbackUnRegister(aclRegisterCallbackType type,
                                        aclFinalizeCallbackFunc cbFunc) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(type, cbFunc), [&]() -> Result<void> {
     return remove_callback(Initialization::Moment::kFinalize, type,
                            reinterpret_cast<AnyFunction>(cbFunc));
   });

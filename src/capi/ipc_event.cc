@@ -13,7 +13,7 @@ using namespace understudy;        // NOLINT: entry points of one chapter
 using namespace understudy::capi;  // NOLINT
 
 aclError aclrtIpcGetEventHandle(aclrtEvent event, aclrtIpcEventHandle* handle) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(event, out(handle)), [&]() -> Result<void> {
     US_TRY(require_pointer(event, "event"));
     US_TRY(require_pointer(handle, "handle"));
     US_TRY(runtime_with(Feature::kIpcEvents));
@@ -29,7 +29,7 @@ aclError aclrtIpcGetEventHandle(aclrtEvent event, aclrtIpcEventHandle* handle) {
 }
 
 aclError aclrtIpcOpenEventHandle(aclrtIpcEventHandle handle, aclrtEvent* event) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(handle, out(event)), [&]() -> Result<void> {
     US_TRY(require_pointer(event, "event"));
     const GatePass pass;
     US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kIpcEvents));

@@ -17,7 +17,7 @@ using namespace understudy::capi;  // NOLINT
 namespace {
 
 void note_import(Runtime& runtime, VirtualAddress address, unsigned device) noexcept {
-  if (!is_any_checked()) return;
+  if (!is_observed()) return;
   try {
     const std::optional<MappingView> view = runtime.address_space().translation().find(address);
     History::begin({.kind = ObjectKind::kAllocation,
@@ -38,7 +38,7 @@ Result<void> check_flags(uint64_t flags) {
 }  // namespace
 
 aclError aclrtIpcMemGetExportKey(void* devPtr, size_t size, char* key, size_t len, uint64_t flags) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(devPtr, size, text(key), len, flags), [&]() -> Result<void> {
     US_TRY(require_pointer(devPtr, "devPtr"));
     US_TRY(require_pointer(key, "key"));
     const GatePass pass;
@@ -54,7 +54,7 @@ aclError aclrtIpcMemGetExportKey(void* devPtr, size_t size, char* key, size_t le
 }
 
 aclError aclrtIpcMemSetImportPid(const char* key, int32_t* pid, size_t num) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(text(key), list(pid, num), num), [&]() -> Result<void> {
     US_TRY(require_pointer(key, "key"));
     US_TRY(require_pointer(pid, "pid"));
     US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kIpcKeys));
@@ -64,7 +64,7 @@ aclError aclrtIpcMemSetImportPid(const char* key, int32_t* pid, size_t num) {
 }
 
 aclError aclrtIpcMemImportByKey(void** devPtr, const char* key, uint64_t flags) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(out(devPtr), text(key), flags), [&]() -> Result<void> {
     US_TRY(require_pointer(devPtr, "devPtr"));
     US_TRY(require_pointer(key, "key"));
     const GatePass pass;
@@ -83,7 +83,7 @@ aclError aclrtIpcMemImportByKey(void** devPtr, const char* key, uint64_t flags) 
 }
 
 aclError aclrtIpcMemClose(const char* key) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(text(key)), [&]() -> Result<void> {
     US_TRY(require_pointer(key, "key"));
     const GatePass pass;
     US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kIpcKeys));
@@ -92,7 +92,7 @@ aclError aclrtIpcMemClose(const char* key) {
 }
 
 aclError aclrtIpcMemSetAttr(const char* key, aclrtIpcMemAttrType type, uint64_t attr) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(text(key), type, attr), [&]() -> Result<void> {
     US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kIpcAcrossServers));
     if (key == nullptr) return Error::format(ErrorCode::kInvalidParam, "key is NULL");
     if (type != ACL_RT_IPC_MEM_ATTR_ACCESS_LINK) {
@@ -111,8 +111,8 @@ aclError aclrtIpcMemSetAttr(const char* key, aclrtIpcMemAttrType type, uint64_t 
   });
 }
 
-aclError aclrtIpcMemImportPidInterServer(const char* key, aclrtServerPid* serverPids, size_t) {
-  return guarded(__func__, [&]() -> Result<void> {
+aclError aclrtIpcMemImportPidInterServer(const char* key, aclrtServerPid* serverPids, size_t num) {
+  return guarded(US_CALL(text(key), serverPids, num), [&]() -> Result<void> {
     US_TRY(require_pointer(key, "key"));
     US_TRY(require_pointer(serverPids, "serverPids"));
     return Error::format(ErrorCode::kNotSupported,

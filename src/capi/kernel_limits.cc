@@ -29,7 +29,7 @@ Result<KernelLimit> limit_argument(aclrtDeviceLimit limit) {
 }  // namespace
 
 aclError aclrtDeviceSetLimit(aclrtDeviceLimit limit, size_t value) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(limit, value), [&]() -> Result<void> {
     US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kKernelLimits));
     US_TRY_ASSIGN(const KernelLimit known, limit_argument(limit));
     return runtime->kernel_limits().set(known, value);
@@ -37,7 +37,7 @@ aclError aclrtDeviceSetLimit(aclrtDeviceLimit limit, size_t value) {
 }
 
 aclError aclrtDeviceGetLimit(aclrtDeviceLimit limit, size_t* value) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(limit, out(value)), [&]() -> Result<void> {
     US_TRY(require_pointer(value, "value"));
     US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kKernelLimits));
     US_TRY_ASSIGN(const KernelLimit known, limit_argument(limit));

@@ -193,7 +193,7 @@ Result<std::vector<PrefetchRequest>> requests_of(Runtime& runtime, const Prefetc
 }  // namespace
 
 aclError aclrtMemAllocManaged(void** ptr, uint64_t size, uint32_t flag) {
-  return guarded(__func__, size, [&]() -> Result<void> {
+  return guarded(US_CALL(out(ptr), size, flag), size, [&]() -> Result<void> {
     US_TRY(require_pointer(ptr, "ptr"));
     if (flag != ACL_RT_MEM_ATTACH_GLOBAL) {
       return invalid_argument("flag is %u and must be ACL_RT_MEM_ATTACH_GLOBAL (1)", flag);
@@ -203,7 +203,12 @@ aclError aclrtMemAllocManaged(void** ptr, uint64_t size, uint32_t flag) {
     if (size == 0) return Error::format(ErrorCode::kInvalidParam, "size is 0");
     US_TRY_ASSIGN(const unsigned device, runtime->current_device());
     US_TRY_ASSIGN(const VirtualAddress address, runtime->managed_memory().allocate(size, device));
-    History::begin({ObjectKind::kAllocation, address, size, static_cast<int32_t>(device)});
+    // Its pages are where they are used, and no device is charged for them.
+    History::begin({.kind = ObjectKind::kAllocation,
+                    .number = address,
+                    .size = size,
+                    .device = static_cast<int32_t>(device),
+                    .taken = 0});
     *ptr = to_pointer(address);
     return {};
   });
@@ -211,7 +216,7 @@ aclError aclrtMemAllocManaged(void** ptr, uint64_t size, uint32_t flag) {
 
 aclError aclrtMemManagedAdvise(const void* const ptr, uint64_t size,
                                aclrtMemManagedAdviseType advise, aclrtMemManagedLocation location) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(ptr, size, advise, location), [&]() -> Result<void> {
     US_TRY(require_pointer(ptr, "ptr"));
     US_TRY(require_size(size, "size"));
     US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kManagedMemory));
@@ -232,7 +237,7 @@ aclError aclrtMemManagedAdvise(const void* const ptr, uint64_t size,
 
 aclError aclrtMemManagedGetAttr(aclrtMemManagedRangeAttribute attribute, const void* ptr,
                                 size_t size, void* data, size_t dataSize) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(attribute, ptr, size, data, dataSize), [&]() -> Result<void> {
     US_TRY(require_pointer(ptr, "ptr"));
     US_TRY(require_size(size, "size"));
     US_TRY(require_pointer(data, "data"));
@@ -244,26 +249,28 @@ aclError aclrtMemManagedGetAttr(aclrtMemManagedRangeAttribute attribute, const v
 
 aclError aclrtMemManagedGetAttrs(aclrtMemManagedRangeAttribute* attributes, size_t numAttributes,
                                  const void* ptr, size_t size, void** data, size_t* dataSizes) {
-  return guarded(__func__, [&]() -> Result<void> {
-    US_TRY(require_pointer(attributes, "attributes"));
-    US_TRY(require_size(numAttributes, "numAttributes"));
-    US_TRY(require_pointer(ptr, "ptr"));
-    US_TRY(require_size(size, "size"));
-    US_TRY(require_pointer(data, "data"));
-    US_TRY(require_pointer(dataSizes, "dataSizes"));
-    for (size_t i = 0; i < numAttributes; ++i) {
-      if (data[i] == nullptr) return invalid_argument("data[%zu] is NULL", i);
-    }
-    return answer_all(ptr, size, numAttributes, [&](size_t i) {
-      return AttributeQuery{attributes[i], data[i], dataSizes[i]};
-    });
-  });
+  return guarded(US_CALL(list(attributes, numAttributes), numAttributes, ptr, size,
+                         list(data, numAttributes), list(dataSizes, numAttributes)),
+                 [&]() -> Result<void> {
+                   US_TRY(require_pointer(attributes, "attributes"));
+                   US_TRY(require_size(numAttributes, "numAttributes"));
+                   US_TRY(require_pointer(ptr, "ptr"));
+                   US_TRY(require_size(size, "size"));
+                   US_TRY(require_pointer(data, "data"));
+                   US_TRY(require_pointer(dataSizes, "dataSizes"));
+                   for (size_t i = 0; i < numAttributes; ++i) {
+                     if (data[i] == nullptr) return invalid_argument("data[%zu] is NULL", i);
+                   }
+                   return answer_all(ptr, size, numAttributes, [&](size_t i) {
+                     return AttributeQuery{attributes[i], data[i], dataSizes[i]};
+                   });
+                 });
 }
 
 aclError aclrtMemManagedPrefetchAsync(const void* ptr, size_t size,
                                       aclrtMemManagedLocation location, uint32_t flags,
                                       aclrtStream stream) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(ptr, size, location, flags, stream), [&]() -> Result<void> {
     US_TRY(require_pointer(ptr, "ptr"));
     US_TRY(require_size(size, "size"));
     US_TRY(require_zero(flags, "flags"));
@@ -279,29 +286,32 @@ aclError aclrtMemManagedPrefetchBatchAsync(const void** ptrs, size_t* sizes, siz
                                            aclrtMemManagedLocation* prefetchLocs,
                                            size_t* prefetchLocIdxs, size_t numPrefetchLocs,
                                            uint64_t flags, aclrtStream stream) {
-  return guarded(__func__, [&]() -> Result<void> {
-    US_TRY(require_pointer(ptrs, "ptrs"));
-    US_TRY(require_pointer(sizes, "sizes"));
-    US_TRY(require_size(count, "count"));
-    US_TRY(require_pointer(prefetchLocs, "prefetchLocs"));
-    US_TRY(require_pointer(prefetchLocIdxs, "prefetchLocIdxs"));
-    US_TRY(require_zero(flags, "flags"));
-    if (count < numPrefetchLocs) {
-      return invalid_argument("numPrefetchLocs is %zu and must be at most count, %zu",
-                              numPrefetchLocs, count);
-    }
-    for (size_t i = 0; i < count; ++i) {
-      if (ptrs[i] == nullptr || sizes[i] == 0) {
-        return invalid_argument("ptrs[%zu] is %p with %zu bytes", i, ptrs[i], sizes[i]);
-      }
-    }
-    const GatePass pass;
-    US_TRY_ASSIGN(const StreamCall call, stream_call(Feature::kManagedMemory, stream));
-    US_TRY_ASSIGN(const std::vector<PrefetchRequest> requests,
-                  requests_of(*call.runtime, {{ptrs, count},
-                                              {sizes, count},
-                                              {prefetchLocs, numPrefetchLocs},
-                                              {prefetchLocIdxs, numPrefetchLocs}}));
-    return call.runtime->prefetches().queue(call.stream, requests);
-  });
+  return guarded(
+      US_CALL(list(ptrs, count), list(sizes, count), count, list(prefetchLocs, numPrefetchLocs),
+              list(prefetchLocIdxs, numPrefetchLocs), numPrefetchLocs, flags, stream),
+      [&]() -> Result<void> {
+        US_TRY(require_pointer(ptrs, "ptrs"));
+        US_TRY(require_pointer(sizes, "sizes"));
+        US_TRY(require_size(count, "count"));
+        US_TRY(require_pointer(prefetchLocs, "prefetchLocs"));
+        US_TRY(require_pointer(prefetchLocIdxs, "prefetchLocIdxs"));
+        US_TRY(require_zero(flags, "flags"));
+        if (count < numPrefetchLocs) {
+          return invalid_argument("numPrefetchLocs is %zu and must be at most count, %zu",
+                                  numPrefetchLocs, count);
+        }
+        for (size_t i = 0; i < count; ++i) {
+          if (ptrs[i] == nullptr || sizes[i] == 0) {
+            return invalid_argument("ptrs[%zu] is %p with %zu bytes", i, ptrs[i], sizes[i]);
+          }
+        }
+        const GatePass pass;
+        US_TRY_ASSIGN(const StreamCall call, stream_call(Feature::kManagedMemory, stream));
+        US_TRY_ASSIGN(const std::vector<PrefetchRequest> requests,
+                      requests_of(*call.runtime, {{ptrs, count},
+                                                  {sizes, count},
+                                                  {prefetchLocs, numPrefetchLocs},
+                                                  {prefetchLocIdxs, numPrefetchLocs}}));
+        return call.runtime->prefetches().queue(call.stream, requests);
+      });
 }

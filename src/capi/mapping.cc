@@ -34,18 +34,18 @@ Result<void> map(void* address, size_t size, size_t offset, aclrtDrvMemHandle ha
 
 aclError aclrtMapMem(void* virPtr, size_t size, size_t offset, aclrtDrvMemHandle handle,
                      uint64_t flags) {
-  return guarded(__func__, size,
+  return guarded(US_CALL(virPtr, size, offset, handle, flags), size,
                  [&] { return map(virPtr, size, offset, handle, flags, InitialAccess::kOwner); });
 }
 
 aclError aclrtMemMapNoAccess(void* virPtr, size_t size, size_t offset, aclrtDrvMemHandle handle,
                              uint64_t flags) {
-  return guarded(__func__, size,
+  return guarded(US_CALL(virPtr, size, offset, handle, flags), size,
                  [&] { return map(virPtr, size, offset, handle, flags, InitialAccess::kNone); });
 }
 
 aclError aclrtUnmapMem(void* virPtr) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(virPtr), [&]() -> Result<void> {
     US_TRY(require_pointer(virPtr, "virPtr"));
     const GatePass pass;
     US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kVirtualMemory));
@@ -54,7 +54,7 @@ aclError aclrtUnmapMem(void* virPtr) {
 }
 
 aclError aclrtMemRetainAllocationHandle(void* virPtr, aclrtDrvMemHandle* handle) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(virPtr, out(handle)), [&]() -> Result<void> {
     US_TRY(require_pointer(virPtr, "virPtr"));
     US_TRY(require_pointer(handle, "handle"));
     US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kVirtualMemory));
@@ -68,7 +68,7 @@ aclError aclrtMemRetainAllocationHandle(void* virPtr, aclrtDrvMemHandle* handle)
 }
 
 aclError aclrtMemGetAddressRange(void* ptr, void** pbase, size_t* psize) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(ptr, out(pbase), out(psize)), [&]() -> Result<void> {
     US_TRY(require_pointer(ptr, "ptr"));
     US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kAddressRange));
     if (pbase == nullptr && psize == nullptr) {
@@ -91,7 +91,7 @@ aclError aclrtMemGetAddressRange(void* ptr, void** pbase, size_t* psize) {
 }
 
 aclError aclrtMemMapSelectedLink(void* virPtrDst, size_t size, void* virPtrSrc, uint32_t linkIdx) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(virPtrDst, size, virPtrSrc, linkIdx), [&]() -> Result<void> {
     US_TRY(require_pointer(virPtrDst, "virPtrDst"));
     US_TRY(require_pointer(virPtrSrc, "virPtrSrc"));
     US_TRY(require_size(size, "size"));
@@ -106,7 +106,7 @@ aclError aclrtMemMapSelectedLink(void* virPtrDst, size_t size, void* virPtrSrc, 
 }
 
 aclError aclrtMemMapSetLink(aclrtDrvMemHandle handle, aclrtMemLinkType adviceLink) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(handle, adviceLink), [&]() -> Result<void> {
     US_TRY(require_pointer(handle, "handle"));
     US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kUncachedReservation));
     if (adviceLink != ACL_RT_MEM_ACCESS_LINK_SIO && adviceLink != ACL_RT_MEM_ACCESS_LINK_HCCS) {

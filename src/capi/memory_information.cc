@@ -55,7 +55,7 @@ Result<Query> query_argument(aclrtMemAttr attribute) {
 }  // namespace
 
 aclError aclrtGetMemInfo(aclrtMemAttr attr, size_t* free, size_t* total) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(attr, out(free), out(total)), [&]() -> Result<void> {
     US_TRY(require_pointer(free, "free"));
     US_TRY(require_pointer(total, "total"));
     US_TRY_ASSIGN(const Query query, query_argument(attr));
@@ -87,7 +87,7 @@ aclError aclrtGetMemInfo(aclrtMemAttr attr, size_t* free, size_t* total) {
 }
 
 aclError aclrtPointerGetAttributes(const void* ptr, aclrtPtrAttributes* attributes) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(ptr, attributes), [&]() -> Result<void> {
     US_TRY(require_pointer(ptr, "ptr"));
     US_TRY(require_pointer(attributes, "attributes"));
     US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kPointerAttributes));

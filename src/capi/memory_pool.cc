@@ -148,7 +148,7 @@ Result<void> get_attribute(MemoryPools& pools, uint64_t pool, aclrtMemPoolAttr a
 }  // namespace
 
 aclError aclrtMemPoolCreate(aclrtMemPool* memPool, const aclrtMemPoolProps* poolProps) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(out(memPool), list(poolProps, 1)), [&]() -> Result<void> {
     US_TRY(require_pointer(memPool, "memPool"));
     US_TRY(require_pointer(poolProps, "poolProps"));
     US_TRY(check_properties(*poolProps));
@@ -165,7 +165,7 @@ aclError aclrtMemPoolCreate(aclrtMemPool* memPool, const aclrtMemPoolProps* pool
 }
 
 aclError aclrtMemPoolDestroy(aclrtMemPool memPool) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(memPool), [&]() -> Result<void> {
     US_TRY(require_pointer(memPool, "memPool"));
     const GatePass pass;
     US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kMemoryPools));
@@ -179,14 +179,14 @@ aclError aclrtMemPoolDestroy(aclrtMemPool memPool) {
 }
 
 aclError aclrtMemPoolSetAttr(aclrtMemPool memPool, aclrtMemPoolAttr attr, void* value) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(memPool, attr, list(value, sizeof(uint64_t))), [&]() -> Result<void> {
     US_TRY_ASSIGN(Runtime* const runtime, attribute_call(memPool, value));
     return set_attribute(runtime->memory_pools(), handle_number(memPool), attr, value);
   });
 }
 
 aclError aclrtMemPoolGetAttr(aclrtMemPool memPool, aclrtMemPoolAttr attr, void* value) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(memPool, attr, value), [&]() -> Result<void> {
     US_TRY_ASSIGN(Runtime* const runtime, attribute_call(memPool, value));
     return get_attribute(runtime->memory_pools(), handle_number(memPool), attr, value);
   });
@@ -194,7 +194,7 @@ aclError aclrtMemPoolGetAttr(aclrtMemPool memPool, aclrtMemPoolAttr attr, void* 
 
 aclError aclrtMemPoolMallocAsync(void** ptr, size_t size, aclrtMemPool memPool,
                                  aclrtStream stream) {
-  return guarded(__func__, size, [&]() -> Result<void> {
+  return guarded(US_CALL(out(ptr), size, memPool, stream), size, [&]() -> Result<void> {
     US_TRY(require_pointer(ptr, "ptr"));
     US_TRY(require_pointer(memPool, "memPool"));
     US_TRY(require_pointer(stream, "stream"));
@@ -204,15 +204,19 @@ aclError aclrtMemPoolMallocAsync(void** ptr, size_t size, aclrtMemPool memPool,
     US_TRY_ASSIGN(const StreamCall call, stream_call(*runtime, stream));
     US_TRY_ASSIGN(const VirtualAddress address,
                   runtime->memory_pools().allocate(handle_number(memPool), size, call.stream));
-    History::begin({ObjectKind::kAllocation, address, size,
-                    static_cast<int32_t>(call.stream.device()), handle_number(memPool)});
+    History::begin({.kind = ObjectKind::kAllocation,
+                    .number = address,
+                    .size = size,
+                    .device = static_cast<int32_t>(call.stream.device()),
+                    .part_of = handle_number(memPool),
+                    .taken = align_up(size, kGranule)});
     *ptr = to_pointer(address);
     return {};
   });
 }
 
 aclError aclrtMemPoolFreeAsync(void* ptr, aclrtStream stream) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(ptr, stream), [&]() -> Result<void> {
     US_TRY(require_pointer(ptr, "ptr"));
     const GatePass pass;
     US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kMemoryPools));
@@ -223,7 +227,7 @@ aclError aclrtMemPoolFreeAsync(void* ptr, aclrtStream stream) {
 }
 
 aclError aclrtMemPoolTrimTo(aclrtMemPool memPool, size_t minBytesToKeep) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(memPool, minBytesToKeep), [&]() -> Result<void> {
     US_TRY(require_pointer(memPool, "memPool"));
     const GatePass pass;
     US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kMemoryPools));

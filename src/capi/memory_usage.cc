@@ -31,7 +31,7 @@ void publish(const ModuleUsage& usage, aclrtMemUsageInfo& out) {
 
 aclError aclrtGetMemUsageInfo(int32_t deviceId, aclrtMemUsageInfo* memUsageInfo, size_t inputNum,
                               size_t* outputNum) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(deviceId, memUsageInfo, inputNum, out(outputNum)), [&]() -> Result<void> {
     US_TRY(require_pointer(memUsageInfo, "memUsageInfo"));
     US_TRY(require_pointer(outputNum, "outputNum"));
     US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kMemoryUsage));
@@ -49,38 +49,41 @@ aclError aclrtGetMemUsageInfo(int32_t deviceId, aclrtMemUsageInfo* memUsageInfo,
 
 aclError aclrtCheckMemType(void** addrList, uint32_t size, uint32_t memType, uint32_t* checkResult,
                            uint32_t reserve) {
-  return guarded(__func__, [&]() -> Result<void> {
-    US_TRY(require_pointer(addrList, "addrList"));
-    US_TRY(require_pointer(checkResult, "checkResult"));
-    US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kDeviceAllocation));
-    constexpr uint32_t kKnown = ACL_RT_MEM_TYPE_DEV | ACL_RT_MEM_TYPE_DVPP | ACL_RT_MEM_TYPE_RSVD;
-    if (size == 0) return Error::format(ErrorCode::kInvalidParam, "size is 0");
-    if (reserve != 0) {
-      return Error::format(ErrorCode::kInvalidParam, "reserve is %u and must be 0", reserve);
-    }
-    if (memType == 0 || (memType & ~kKnown) != 0) {
-      return Error::format(ErrorCode::kInvalidParam, "memType is 0x%x and must be some of 0x%x",
-                           memType, kKnown);
-    }
-    // There is no memory of the other types here. Where the media units have none of their own,
-    // theirs is the device's (INFO-18).
-    const uint32_t device_types = runtime->settings().product.has(Feature::kMediaMemory)
-                                      ? ACL_RT_MEM_TYPE_DEV
-                                      : ACL_RT_MEM_TYPE_DEV | ACL_RT_MEM_TYPE_DVPP;
-    const bool device_wanted = (memType & device_types) != 0;
-    const std::span<void* const> addresses(addrList, size);
-    const bool all = device_wanted && std::ranges::all_of(addresses, [&](const void* address) {
-                       const auto found =
-                           runtime->address_space().translation().find(to_address(address));
-                       return found && found->location.on_device();
-                     });
-    *checkResult = all ? 1 : 0;
-    return {};
-  });
+  return guarded(
+      US_CALL(list(addrList, size), size, memType, out(checkResult), reserve),
+      [&]() -> Result<void> {
+        US_TRY(require_pointer(addrList, "addrList"));
+        US_TRY(require_pointer(checkResult, "checkResult"));
+        US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kDeviceAllocation));
+        constexpr uint32_t kKnown =
+            ACL_RT_MEM_TYPE_DEV | ACL_RT_MEM_TYPE_DVPP | ACL_RT_MEM_TYPE_RSVD;
+        if (size == 0) return Error::format(ErrorCode::kInvalidParam, "size is 0");
+        if (reserve != 0) {
+          return Error::format(ErrorCode::kInvalidParam, "reserve is %u and must be 0", reserve);
+        }
+        if (memType == 0 || (memType & ~kKnown) != 0) {
+          return Error::format(ErrorCode::kInvalidParam, "memType is 0x%x and must be some of 0x%x",
+                               memType, kKnown);
+        }
+        // There is no memory of the other types here. Where the media units have none of their own,
+        // theirs is the device's (INFO-18).
+        const uint32_t device_types = runtime->settings().product.has(Feature::kMediaMemory)
+                                          ? ACL_RT_MEM_TYPE_DEV
+                                          : ACL_RT_MEM_TYPE_DEV | ACL_RT_MEM_TYPE_DVPP;
+        const bool device_wanted = (memType & device_types) != 0;
+        const std::span<void* const> addresses(addrList, size);
+        const bool all = device_wanted && std::ranges::all_of(addresses, [&](const void* address) {
+                           const auto found =
+                               runtime->address_space().translation().find(to_address(address));
+                           return found && found->location.on_device();
+                         });
+        *checkResult = all ? 1 : 0;
+        return {};
+      });
 }
 
 aclError aclrtMemP2PMap(void* devPtr, size_t size, int32_t dstDevId, uint64_t flags) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(devPtr, size, dstDevId, flags), [&]() -> Result<void> {
     US_TRY(require_pointer(devPtr, "devPtr"));
     US_TRY(require_size(size, "size"));
     US_TRY(require_zero(flags, "flags"));

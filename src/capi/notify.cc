@@ -31,7 +31,7 @@ Result<void> check_key_flags(uint64_t flags, uint64_t allowed) {
 }  // namespace
 
 aclError aclrtCreateNotify(aclrtNotify* notify, uint64_t flag) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(out(notify), flag), [&]() -> Result<void> {
     US_TRY(require_pointer(notify, "notify"));
     if (flag > ACL_NOTIFY_DEVICE_USE_ONLY) {
       return Error::format(ErrorCode::kInvalidParam, "flag is %" PRIu64 " and must be 0 or 1",
@@ -46,7 +46,7 @@ aclError aclrtCreateNotify(aclrtNotify* notify, uint64_t flag) {
 }
 
 aclError aclrtDestroyNotify(aclrtNotify notify) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(notify), [&]() -> Result<void> {
     US_TRY(require_pointer(notify, "notify"));
     const GatePass pass;
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
@@ -56,7 +56,7 @@ aclError aclrtDestroyNotify(aclrtNotify notify) {
 }
 
 aclError aclrtRecordNotify(aclrtNotify notify, aclrtStream stream) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(notify, stream), [&]() -> Result<void> {
     US_TRY(require_pointer(notify, "notify"));
     const GatePass pass;
     US_TRY_ASSIGN(const StreamCall call, stream_call(stream));
@@ -66,7 +66,7 @@ aclError aclrtRecordNotify(aclrtNotify notify, aclrtStream stream) {
 }
 
 aclError aclrtWaitAndResetNotify(aclrtNotify notify, aclrtStream stream, uint32_t timeout) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(notify, stream, timeout), [&]() -> Result<void> {
     US_TRY(require_pointer(notify, "notify"));
     const GatePass pass;
     US_TRY_ASSIGN(const StreamCall call, stream_call(stream));
@@ -76,7 +76,7 @@ aclError aclrtWaitAndResetNotify(aclrtNotify notify, aclrtStream stream, uint32_
 }
 
 aclError aclrtGetNotifyId(aclrtNotify notify, uint32_t* notifyId) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(notify, out(notifyId)), [&]() -> Result<void> {
     US_TRY(require_pointer(notify, "notify"));
     US_TRY(require_pointer(notifyId, "notifyId"));
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
@@ -87,7 +87,7 @@ aclError aclrtGetNotifyId(aclrtNotify notify, uint32_t* notifyId) {
 }
 
 aclError aclrtNotifyBatchReset(aclrtNotify* notifies, size_t num) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(list(notifies, num), num), [&]() -> Result<void> {
     US_TRY(require_pointer(notifies, "notifies"));
     const GatePass pass;
     US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kNotifyBatchReset));
@@ -103,7 +103,7 @@ aclError aclrtNotifyBatchReset(aclrtNotify* notifies, size_t num) {
 }
 
 aclError aclrtNotifyGetExportKey(aclrtNotify notify, char* key, size_t len, uint64_t flags) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(notify, text(key), len, flags), [&]() -> Result<void> {
     US_TRY(require_pointer(notify, "notify"));
     US_TRY(require_pointer(key, "key"));
     const GatePass pass;
@@ -118,7 +118,7 @@ aclError aclrtNotifyGetExportKey(aclrtNotify notify, char* key, size_t len, uint
 }
 
 aclError aclrtNotifySetImportPid(aclrtNotify notify, int32_t* pid, size_t num) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(notify, list(pid, num), num), [&]() -> Result<void> {
     US_TRY(require_pointer(notify, "notify"));
     US_TRY(require_pointer(pid, "pid"));
     US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kNotifyKeys));
@@ -129,7 +129,7 @@ aclError aclrtNotifySetImportPid(aclrtNotify notify, int32_t* pid, size_t num) {
 }
 
 aclError aclrtNotifyImportByKey(aclrtNotify* notify, const char* key, uint64_t flags) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(out(notify), text(key), flags), [&]() -> Result<void> {
     US_TRY(require_pointer(notify, "notify"));
     US_TRY(require_pointer(key, "key"));
     const GatePass pass;
@@ -148,8 +148,8 @@ aclError aclrtNotifyImportByKey(aclrtNotify* notify, const char* key, uint64_t f
 }
 
 aclError aclrtNotifySetImportPidInterServer(aclrtNotify notify, aclrtServerPid* serverPids,
-                                            size_t) {
-  return guarded(__func__, [&]() -> Result<void> {
+                                            size_t num) {
+  return guarded(US_CALL(notify, serverPids, num), [&]() -> Result<void> {
     US_TRY(require_pointer(notify, "notify"));
     US_TRY(require_pointer(serverPids, "serverPids"));
     return Error::format(ErrorCode::kNotSupported,

@@ -10,7 +10,7 @@ using namespace understudy;        // NOLINT: entry points of one chapter
 using namespace understudy::capi;  // NOLINT
 
 aclError aclrtGetOverflowStatus(void* outputAddr, size_t outputSize, aclrtStream stream) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(outputAddr, outputSize, stream), [&]() -> Result<void> {
     US_TRY(require_pointer(outputAddr, "outputAddr"));
     const GatePass pass;
     US_TRY_ASSIGN(const StreamCall call, stream_call(Feature::kDeviceArithmetic, stream));
@@ -23,7 +23,7 @@ aclError aclrtGetOverflowStatus(void* outputAddr, size_t outputSize, aclrtStream
 }
 
 aclError aclrtResetOverflowStatus(aclrtStream stream) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(stream), [&]() -> Result<void> {
     const GatePass pass;
     US_TRY_ASSIGN(const StreamCall call, stream_call(Feature::kDeviceArithmetic, stream));
     return call.submit(Task(TaskKind::kNothing, call.device()));
@@ -31,7 +31,7 @@ aclError aclrtResetOverflowStatus(aclrtStream stream) {
 }
 
 aclError aclrtCtxGetFloatOverflowAddr(void** overflowAddr) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(out(overflowAddr)), [&]() -> Result<void> {
     US_TRY(require_pointer(overflowAddr, "overflowAddr"));
     const GatePass pass;
     US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kDeviceArithmetic));
@@ -42,7 +42,7 @@ aclError aclrtCtxGetFloatOverflowAddr(void** overflowAddr) {
 }
 
 aclError aclrtSetTsDevice(aclrtTsId tsId) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(tsId), [&]() -> Result<void> {
     if (tsId != ACL_TS_ID_AICORE && tsId != ACL_TS_ID_AIVECTOR) {
       return invalid_argument("tsId is %d and must be 0 or 1", static_cast<int>(tsId));
     }

@@ -23,7 +23,7 @@ Result<void> change_peer_access(int32_t peer_id, bool enabled) {
 }  // namespace
 
 aclError aclrtDeviceCanAccessPeer(int32_t* canAccessPeer, int32_t deviceId, int32_t peerDeviceId) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(out(canAccessPeer), deviceId, peerDeviceId), [&]() -> Result<void> {
     if (deviceId == peerDeviceId) {
       return invalid_argument("deviceId and peerDeviceId are both %d", deviceId);
     }
@@ -39,7 +39,7 @@ aclError aclrtDeviceCanAccessPeer(int32_t* canAccessPeer, int32_t deviceId, int3
 }
 
 aclError aclrtDeviceEnablePeerAccess(int32_t peerDeviceId, uint32_t flags) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(peerDeviceId, flags), [&]() -> Result<void> {
     if (flags != 0) {
       return Error::format(ErrorCode::kFlagsNotSupported, "flags is %u and must be 0", flags);
     }
@@ -48,11 +48,11 @@ aclError aclrtDeviceEnablePeerAccess(int32_t peerDeviceId, uint32_t flags) {
 }
 
 aclError aclrtDeviceDisablePeerAccess(int32_t peerDeviceId) {
-  return guarded(__func__, [&] { return change_peer_access(peerDeviceId, false); });
+  return guarded(US_CALL(peerDeviceId), [&] { return change_peer_access(peerDeviceId, false); });
 }
 
 aclError aclrtDevicePeerAccessStatus(int32_t deviceId, int32_t peerDeviceId, int32_t* status) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(deviceId, peerDeviceId, out(status)), [&]() -> Result<void> {
     US_TRY(require_pointer(status, "status"));
     US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kPeerStatus));
     US_TRY_ASSIGN(const unsigned device,

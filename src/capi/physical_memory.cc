@@ -83,7 +83,7 @@ Result<Location> location_argument(Runtime& runtime, const aclrtPhysicalMemProp&
 
 aclError aclrtMallocPhysical(aclrtDrvMemHandle* handle, size_t size,
                              const aclrtPhysicalMemProp* prop, uint64_t flags) {
-  return guarded(__func__, size, [&]() -> Result<void> {
+  return guarded(US_CALL(out(handle), size, prop, flags), size, [&]() -> Result<void> {
     US_TRY(require_pointer(handle, "handle"));
     US_TRY(require_pointer(prop, "prop"));
     US_TRY(require_size(size, "size"));
@@ -98,7 +98,7 @@ aclError aclrtMallocPhysical(aclrtDrvMemHandle* handle, size_t size,
     if (location.kind == LocationKind::kHostNuma) US_TRY(runtime->current_context());
     const BlockRequest request{size, attribute, location};
     US_TRY_ASSIGN(const BlockHandle created, runtime->physical_memory().create(request));
-    if (is_any_checked()) [[unlikely]]
+    if (is_observed()) [[unlikely]]
       note_block(*runtime, created, request);
     *handle = handle_pointer(created);
     return {};
@@ -106,7 +106,7 @@ aclError aclrtMallocPhysical(aclrtDrvMemHandle* handle, size_t size,
 }
 
 aclError aclrtFreePhysical(aclrtDrvMemHandle handle) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(handle), [&]() -> Result<void> {
     US_TRY(require_pointer(handle, "handle"));
     const GatePass pass;
     US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kVirtualMemory));
@@ -119,7 +119,7 @@ aclError aclrtFreePhysical(aclrtDrvMemHandle handle) {
 
 aclError aclrtMemGetAllocationGranularity(aclrtPhysicalMemProp* prop,
                                           aclrtMemGranularityOptions option, size_t* granularity) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(prop, option, out(granularity)), [&]() -> Result<void> {
     US_TRY(require_pointer(prop, "prop"));
     US_TRY(require_pointer(granularity, "granularity"));
     US_TRY_ASSIGN(const BlockAttribute attribute, attribute_argument(*prop));
@@ -139,7 +139,7 @@ aclError aclrtMemGetAllocationGranularity(aclrtPhysicalMemProp* prop,
 
 aclError aclrtMemGetAllocationPropertiesFromHandle(aclrtDrvMemHandle handle,
                                                    aclrtPhysicalMemProp* prop) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(handle, prop), [&]() -> Result<void> {
     US_TRY(require_pointer(handle, "handle"));
     US_TRY(require_pointer(prop, "prop"));
     US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kVirtualMemory));

@@ -41,37 +41,41 @@ Result<void> check_extent(const PlaneCopy& copy) {
 
 aclError aclrtMemcpy2d(void* dst, size_t dpitch, const void* src, size_t spitch, size_t width,
                        size_t height, aclrtMemcpyKind kind) {
-  return guarded(__func__, width * height, [&]() -> Result<void> {
-    if (width == 0 || height == 0) return {};
-    const PlaneCopy copy{to_address(dst), dpitch, to_address(src), spitch, width, height};
-    US_TRY(check_arguments(copy, kind));
-    const GatePass pass;
-    US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kPlaneCopy));
-    US_TRY_ASSIGN(const ContextReference context, runtime->current_context());
-    US_TRY(check_extent(copy));
-    if (kind == ACL_MEMCPY_DEVICE_TO_DEVICE) {
-      return Error::format(ErrorCode::kNotSupported,
-                           "rows are copied within devices on a stream only");
-    }
-    return runtime->copies().copy_rows(copy, context.device());
-  });
+  return guarded(US_CALL(dst, dpitch, src, spitch, width, height, kind), width * height,
+                 [&]() -> Result<void> {
+                   if (width == 0 || height == 0) return {};
+                   const PlaneCopy copy{to_address(dst), dpitch, to_address(src),
+                                        spitch,          width,  height};
+                   US_TRY(check_arguments(copy, kind));
+                   const GatePass pass;
+                   US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kPlaneCopy));
+                   US_TRY_ASSIGN(const ContextReference context, runtime->current_context());
+                   US_TRY(check_extent(copy));
+                   if (kind == ACL_MEMCPY_DEVICE_TO_DEVICE) {
+                     return Error::format(ErrorCode::kNotSupported,
+                                          "rows are copied within devices on a stream only");
+                   }
+                   return runtime->copies().copy_rows(copy, context.device());
+                 });
 }
 
 aclError aclrtMemcpy2dAsync(void* dst, size_t dpitch, const void* src, size_t spitch, size_t width,
                             size_t height, aclrtMemcpyKind kind, aclrtStream stream) {
-  return guarded(__func__, width * height, [&]() -> Result<void> {
-    if (width == 0 || height == 0) return {};
-    const PlaneCopy copy{to_address(dst), dpitch, to_address(src), spitch, width, height};
-    US_TRY(check_arguments(copy, kind));
-    US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kPlaneCopy));
-    if (kind == ACL_MEMCPY_DEVICE_TO_DEVICE &&
-        !runtime->settings().product.has(Feature::kDevicePlaneCopy)) {
-      return invalid_argument("kind is DEVICE_TO_DEVICE, which product %s does not do in rows",
-                              runtime->settings().product.key.data());
-    }
-    const GatePass pass;
-    US_TRY_ASSIGN(const StreamCall call, stream_call(*runtime, stream));
-    US_TRY(check_extent(copy));
-    return call.runtime->copies().queue_rows(call.stream, copy);
-  });
+  return guarded(
+      US_CALL(dst, dpitch, src, spitch, width, height, kind, stream), width * height,
+      [&]() -> Result<void> {
+        if (width == 0 || height == 0) return {};
+        const PlaneCopy copy{to_address(dst), dpitch, to_address(src), spitch, width, height};
+        US_TRY(check_arguments(copy, kind));
+        US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kPlaneCopy));
+        if (kind == ACL_MEMCPY_DEVICE_TO_DEVICE &&
+            !runtime->settings().product.has(Feature::kDevicePlaneCopy)) {
+          return invalid_argument("kind is DEVICE_TO_DEVICE, which product %s does not do in rows",
+                                  runtime->settings().product.key.data());
+        }
+        const GatePass pass;
+        US_TRY_ASSIGN(const StreamCall call, stream_call(*runtime, stream));
+        US_TRY(check_extent(copy));
+        return call.runtime->copies().queue_rows(call.stream, copy);
+      });
 }

@@ -94,21 +94,22 @@ Result<ReduceOperation> operation_of(const Runtime& runtime, const ReduceProfile
 
 aclError aclrtReduceAsync(void* dst, const void* src, uint64_t count, aclrtReduceKind kind,
                           aclDataType type, aclrtStream stream, void* reserve) {
-  return guarded(__func__, count, [&]() -> Result<void> {
-    US_TRY(require_pointer(dst, "dst"));
-    US_TRY(require_pointer(src, "src"));
-    const GatePass pass;
-    US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
-    const ReduceProfile profile = reduce_profile(runtime->settings().product.key);
-    if (profile.types == 0) {
-      return Error::format(ErrorCode::kNotInProduct, "product %s has no reductions",
-                           runtime->settings().product.key.data());
-    }
-    US_TRY(check_arguments(count, kind, type, reserve));
-    US_TRY_ASSIGN(const StreamCall call, stream_call(*runtime, stream));
-    Reduction reduction{.to = to_address(dst), .from = to_address(src), .count = count};
-    US_TRY(runtime->copies().check_reduction(call.stream, reduction));
-    US_TRY_ASSIGN(reduction.operation, operation_of(*runtime, profile, kind, type));
-    return runtime->copies().queue_reduction(call.stream, reduction);
-  });
+  return guarded(
+      US_CALL(dst, src, count, kind, type, stream, reserve), count, [&]() -> Result<void> {
+        US_TRY(require_pointer(dst, "dst"));
+        US_TRY(require_pointer(src, "src"));
+        const GatePass pass;
+        US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
+        const ReduceProfile profile = reduce_profile(runtime->settings().product.key);
+        if (profile.types == 0) {
+          return Error::format(ErrorCode::kNotInProduct, "product %s has no reductions",
+                               runtime->settings().product.key.data());
+        }
+        US_TRY(check_arguments(count, kind, type, reserve));
+        US_TRY_ASSIGN(const StreamCall call, stream_call(*runtime, stream));
+        Reduction reduction{.to = to_address(dst), .from = to_address(src), .count = count};
+        US_TRY(runtime->copies().check_reduction(call.stream, reduction));
+        US_TRY_ASSIGN(reduction.operation, operation_of(*runtime, profile, kind, type));
+        return runtime->copies().queue_reduction(call.stream, reduction);
+      });
 }

@@ -29,48 +29,50 @@ Result<void> check_alignment(size_t alignment) {
 
 aclError aclrtReserveMemAddress(void** virPtr, size_t size, size_t alignment, void* expectPtr,
                                 uint64_t flags) {
-  return guarded(__func__, size, [&]() -> Result<void> {
-    US_TRY(check_arguments(virPtr, size, flags));
-    const GatePass pass;
-    US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kVirtualMemory));
-    US_TRY(check_alignment(alignment));
-    const ReservedPages pages = flags == 1 ? ReservedPages::kHuge : ReservedPages::kCommon;
-    std::optional<VirtualAddress> expected;
-    if (expectPtr != nullptr) expected = to_address(expectPtr);
-    US_TRY_ASSIGN(const VirtualAddress base,
-                  runtime->address_space().reservations().reserve(size, pages, expected));
-    History::begin({ObjectKind::kReservation, base, size});
-    *virPtr = to_pointer(base);
-    return {};
-  });
+  return guarded(
+      US_CALL(out(virPtr), size, alignment, expectPtr, flags), size, [&]() -> Result<void> {
+        US_TRY(check_arguments(virPtr, size, flags));
+        const GatePass pass;
+        US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kVirtualMemory));
+        US_TRY(check_alignment(alignment));
+        const ReservedPages pages = flags == 1 ? ReservedPages::kHuge : ReservedPages::kCommon;
+        std::optional<VirtualAddress> expected;
+        if (expectPtr != nullptr) expected = to_address(expectPtr);
+        US_TRY_ASSIGN(const VirtualAddress base,
+                      runtime->address_space().reservations().reserve(size, pages, expected));
+        History::begin({ObjectKind::kReservation, base, size});
+        *virPtr = to_pointer(base);
+        return {};
+      });
 }
 
 aclError aclrtReserveMemAddressNoUCMemory(void** virPtr, size_t size, size_t alignment,
                                           void* expectPtr, uint64_t flags) {
-  return guarded(__func__, size, [&]() -> Result<void> {
-    US_TRY(check_arguments(virPtr, size, flags));
-    const GatePass pass;
-    US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kUncachedReservation));
-    US_TRY(check_alignment(alignment));
-    if (!is_aligned(size, kGiB)) {
-      return Error::format(ErrorCode::kInvalidParam, "size is %zu and not a multiple of 1 GiB",
-                           size);
-    }
-    if (expectPtr == nullptr) {
-      return Error::format(ErrorCode::kNotSupported,
-                           "expectPtr is NULL, the address must come from the caller");
-    }
-    US_TRY_ASSIGN(
-        const VirtualAddress base,
-        runtime->address_space().reservations().reserve_uncached(size, to_address(expectPtr)));
-    History::begin({ObjectKind::kReservation, base, size});
-    *virPtr = to_pointer(base);
-    return {};
-  });
+  return guarded(
+      US_CALL(out(virPtr), size, alignment, expectPtr, flags), size, [&]() -> Result<void> {
+        US_TRY(check_arguments(virPtr, size, flags));
+        const GatePass pass;
+        US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kUncachedReservation));
+        US_TRY(check_alignment(alignment));
+        if (!is_aligned(size, kGiB)) {
+          return Error::format(ErrorCode::kInvalidParam, "size is %zu and not a multiple of 1 GiB",
+                               size);
+        }
+        if (expectPtr == nullptr) {
+          return Error::format(ErrorCode::kNotSupported,
+                               "expectPtr is NULL, the address must come from the caller");
+        }
+        US_TRY_ASSIGN(
+            const VirtualAddress base,
+            runtime->address_space().reservations().reserve_uncached(size, to_address(expectPtr)));
+        History::begin({ObjectKind::kReservation, base, size});
+        *virPtr = to_pointer(base);
+        return {};
+      });
 }
 
 aclError aclrtReleaseMemAddress(void* virPtr) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(virPtr), [&]() -> Result<void> {
     US_TRY(require_pointer(virPtr, "virPtr"));
     const GatePass pass;
     US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kVirtualMemory));

@@ -32,6 +32,11 @@ Result<ShareKind> kind_argument(const Runtime& runtime, aclrtMemSharedHandleType
   }
 }
 
+List shareable(const void* handle, aclrtMemSharedHandleType type) {
+  return list(handle, type == ACL_MEM_SHARE_HANDLE_TYPE_FABRIC ? sizeof(aclrtMemFabricHandle)
+                                                               : sizeof(uint64_t));
+}
+
 std::span<std::byte> fabric_bytes(void* handle) {
   return {static_cast<std::byte*>(handle), sizeof(aclrtMemFabricHandle)};
 }
@@ -79,7 +84,7 @@ Result<void> admit(Runtime& runtime, const ShareName& name, const int32_t* proce
 }
 
 void note_import(Runtime& runtime, BlockHandle handle) {
-  if (!is_any_checked()) return;
+  if (!is_observed()) return;
   const Result<BlockProperties> block = runtime.physical_memory().properties(handle);
   if (!block.ok()) return;  // freed by another thread already
   const Location location = block.value().location;
@@ -105,7 +110,7 @@ Result<void> import_block(Runtime& runtime, const ShareName& name, unsigned devi
 
 aclError aclrtMemExportToShareableHandle(aclrtDrvMemHandle handle, aclrtMemHandleType handleType,
                                          uint64_t flags, uint64_t* shareableHandle) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(handle, handleType, flags, out(shareableHandle)), [&]() -> Result<void> {
     US_TRY(require_pointer(handle, "handle"));
     US_TRY(require_pointer(shareableHandle, "shareableHandle"));
     if (handleType != ACL_MEM_HANDLE_TYPE_NONE) {
@@ -125,26 +130,29 @@ aclError aclrtMemExportToShareableHandle(aclrtDrvMemHandle handle, aclrtMemHandl
 aclError aclrtMemExportToShareableHandleV2(aclrtDrvMemHandle handle, uint64_t flags,
                                            aclrtMemSharedHandleType shareType,
                                            void* shareableHandle) {
-  return guarded(__func__, [&]() -> Result<void> {
-    US_TRY(require_pointer(handle, "handle"));
-    US_TRY(require_pointer(shareableHandle, "shareableHandle"));
-    const GatePass pass;
-    US_TRY_ASSIGN(Runtime* const runtime, sharing_runtime());
-    US_TRY(check_export_flags(flags));
-    US_TRY_ASSIGN(const ShareKind kind, kind_argument(*runtime, shareType));
-    US_TRY_ASSIGN(const ShareToken token, export_block(*runtime, handle, flags, kind));
-    if (kind == ShareKind::kFabric) {
-      write_blob(fabric_bytes(shareableHandle), BlobKind::kFabric, token, runtime->server().id());
-    } else {
-      const uint64_t number = token.word();
-      memcpy(shareableHandle, &number, sizeof number);
-    }
-    return {};
-  });
+  return guarded(US_CALL(handle, flags, shareType, shareable(shareableHandle, shareType)),
+                 [&]() -> Result<void> {
+                   US_TRY(require_pointer(handle, "handle"));
+                   US_TRY(require_pointer(shareableHandle, "shareableHandle"));
+                   const GatePass pass;
+                   US_TRY_ASSIGN(Runtime* const runtime, sharing_runtime());
+                   US_TRY(check_export_flags(flags));
+                   US_TRY_ASSIGN(const ShareKind kind, kind_argument(*runtime, shareType));
+                   US_TRY_ASSIGN(const ShareToken token,
+                                 export_block(*runtime, handle, flags, kind));
+                   if (kind == ShareKind::kFabric) {
+                     write_blob(fabric_bytes(shareableHandle), BlobKind::kFabric, token,
+                                runtime->server().id());
+                   } else {
+                     const uint64_t number = token.word();
+                     memcpy(shareableHandle, &number, sizeof number);
+                   }
+                   return {};
+                 });
 }
 
 aclError aclrtMemSetPidToShareableHandle(uint64_t shareableHandle, int32_t* pid, size_t pidNum) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(shareableHandle, list(pid, pidNum), pidNum), [&]() -> Result<void> {
     US_TRY(require_pointer(pid, "pid"));
     US_TRY(require_size(pidNum, "pidNum"));
     US_TRY_ASSIGN(Runtime* const runtime, sharing_runtime());
@@ -155,20 +163,22 @@ aclError aclrtMemSetPidToShareableHandle(uint64_t shareableHandle, int32_t* pid,
 aclError aclrtMemSetPidToShareableHandleV2(void* shareableHandle,
                                            aclrtMemSharedHandleType shareType, int32_t* pid,
                                            size_t pidNum) {
-  return guarded(__func__, [&]() -> Result<void> {
-    US_TRY(require_pointer(shareableHandle, "shareableHandle"));
-    US_TRY(require_pointer(pid, "pid"));
-    US_TRY(require_size(pidNum, "pidNum"));
-    US_TRY_ASSIGN(Runtime* const runtime, sharing_runtime());
-    US_TRY_ASSIGN(const ShareKind kind, kind_argument(*runtime, shareType));
-    US_TRY_ASSIGN(const ShareName name, name_argument(*runtime, shareableHandle, kind));
-    return admit(*runtime, name, pid, pidNum);
-  });
+  return guarded(
+      US_CALL(shareable(shareableHandle, shareType), shareType, list(pid, pidNum), pidNum),
+      [&]() -> Result<void> {
+        US_TRY(require_pointer(shareableHandle, "shareableHandle"));
+        US_TRY(require_pointer(pid, "pid"));
+        US_TRY(require_size(pidNum, "pidNum"));
+        US_TRY_ASSIGN(Runtime* const runtime, sharing_runtime());
+        US_TRY_ASSIGN(const ShareKind kind, kind_argument(*runtime, shareType));
+        US_TRY_ASSIGN(const ShareName name, name_argument(*runtime, shareableHandle, kind));
+        return admit(*runtime, name, pid, pidNum);
+      });
 }
 
 aclError aclrtMemImportFromShareableHandle(uint64_t shareableHandle, int32_t deviceId,
                                            aclrtDrvMemHandle* handle) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(shareableHandle, deviceId, out(handle)), [&]() -> Result<void> {
     US_TRY(require_pointer(handle, "handle"));
     const GatePass pass;
     US_TRY_ASSIGN(Runtime* const runtime, sharing_runtime());
@@ -182,15 +192,17 @@ aclError aclrtMemImportFromShareableHandle(uint64_t shareableHandle, int32_t dev
 aclError aclrtMemImportFromShareableHandleV2(void* shareableHandle,
                                              aclrtMemSharedHandleType shareType, uint64_t flags,
                                              aclrtDrvMemHandle* handle) {
-  return guarded(__func__, [&]() -> Result<void> {
-    US_TRY(require_pointer(shareableHandle, "shareableHandle"));
-    US_TRY(require_pointer(handle, "handle"));
-    US_TRY(require_zero(flags, "flags"));
-    const GatePass pass;
-    US_TRY_ASSIGN(Runtime* const runtime, sharing_runtime());
-    US_TRY_ASSIGN(const ShareKind kind, kind_argument(*runtime, shareType));
-    US_TRY_ASSIGN(const unsigned device, runtime->current_device());
-    US_TRY_ASSIGN(const ShareName name, name_argument(*runtime, shareableHandle, kind));
-    return import_block(*runtime, name, device, handle);
-  });
+  return guarded(US_CALL(shareable(shareableHandle, shareType), shareType, flags, out(handle)),
+                 [&]() -> Result<void> {
+                   US_TRY(require_pointer(shareableHandle, "shareableHandle"));
+                   US_TRY(require_pointer(handle, "handle"));
+                   US_TRY(require_zero(flags, "flags"));
+                   const GatePass pass;
+                   US_TRY_ASSIGN(Runtime* const runtime, sharing_runtime());
+                   US_TRY_ASSIGN(const ShareKind kind, kind_argument(*runtime, shareType));
+                   US_TRY_ASSIGN(const unsigned device, runtime->current_device());
+                   US_TRY_ASSIGN(const ShareName name,
+                                 name_argument(*runtime, shareableHandle, kind));
+                   return import_block(*runtime, name, device, handle);
+                 });
 }

@@ -51,31 +51,35 @@ Result<CallbackCall> callback_call(aclrtSnapShotStage stage, aclrtSnapShotCallBa
 }  // namespace
 
 aclError aclrtSnapShotProcessLock(int pid, void* reserve) {
-  return guarded(__func__, [&] { return carry_out(&Snapshot::lock, pid, reserve, "reserve"); });
+  return guarded(US_CALL(pid, reserve),
+                 [&] { return carry_out(&Snapshot::lock, pid, reserve, "reserve"); });
 }
 
 aclError aclrtSnapShotProcessBackup(int pid, aclrtSnapShotBackupArgs* args) {
-  return guarded(__func__, [&] { return carry_out(&Snapshot::backup, pid, args, "args"); });
+  return guarded(US_CALL(pid, args),
+                 [&] { return carry_out(&Snapshot::backup, pid, args, "args"); });
 }
 
 aclError aclrtSnapShotProcessRestore(int pid, aclrtSnapShotRestoreArgs* args) {
-  return guarded(__func__, [&] { return carry_out(&Snapshot::restore, pid, args, "args"); });
+  return guarded(US_CALL(pid, args),
+                 [&] { return carry_out(&Snapshot::restore, pid, args, "args"); });
 }
 
 aclError aclrtSnapShotProcessUnlock(int pid, void* reserve) {
-  return guarded(__func__, [&] { return carry_out(&Snapshot::unlock, pid, reserve, "reserve"); });
+  return guarded(US_CALL(pid, reserve),
+                 [&] { return carry_out(&Snapshot::unlock, pid, reserve, "reserve"); });
 }
 
 aclError aclrtSnapShotCallbackRegister(aclrtSnapShotStage stage, aclrtSnapShotCallBack callback,
                                        void* args) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(stage, callback, args), [&]() -> Result<void> {
     US_TRY_ASSIGN(const CallbackCall call, callback_call(stage, callback));
     return call.callbacks->add(call.stage, callback, args);
   });
 }
 
 aclError aclrtSnapShotCallbackUnregister(aclrtSnapShotStage stage, aclrtSnapShotCallBack callback) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(stage, callback), [&]() -> Result<void> {
     US_TRY_ASSIGN(const CallbackCall call, callback_call(stage, callback));
     return call.callbacks->remove(call.stage, callback);
   });

@@ -76,30 +76,31 @@ Result<void> destroy(aclrtStream stream, Result<void> (Streams::*how)(const Stre
 }  // namespace
 
 aclError aclrtCreateStream(aclrtStream* stream) {
-  return guarded(__func__, [&] { return create(stream, 0, 0); });
+  return guarded(US_CALL(out(stream)), [&] { return create(stream, 0, 0); });
 }
 
 aclError aclrtCreateStreamWithConfig(aclrtStream* stream, uint32_t priority, uint32_t flag) {
-  return guarded(__func__, [&] { return create(stream, priority, flag); });
+  return guarded(US_CALL(out(stream), priority, flag),
+                 [&] { return create(stream, priority, flag); });
 }
 
 aclError aclrtDestroyStream(aclrtStream stream) {
-  return guarded(__func__, [&] { return destroy(stream, &Streams::destroy); });
+  return guarded(US_CALL(stream), [&] { return destroy(stream, &Streams::destroy); });
 }
 
 aclError aclrtDestroyStreamForce(aclrtStream stream) {
-  return guarded(__func__, [&] { return destroy(stream, &Streams::destroy_at_once); });
+  return guarded(US_CALL(stream), [&] { return destroy(stream, &Streams::destroy_at_once); });
 }
 
 aclError aclrtSynchronizeStream(aclrtStream stream) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(stream), [&]() -> Result<void> {
     US_TRY_ASSIGN(const StreamCall call, stream_call(stream));
     return call.runtime->streams().synchronize(call.stream);
   });
 }
 
 aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t timeout) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(stream, timeout), [&]() -> Result<void> {
     US_TRY_ASSIGN(const Deadline deadline, deadline_from(timeout));
     US_TRY_ASSIGN(const StreamCall call, stream_call(stream));
     return call.runtime->streams().synchronize(call.stream, deadline);
@@ -107,7 +108,7 @@ aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t timeout) 
 }
 
 aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus* status) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(stream, out(status)), [&]() -> Result<void> {
     US_TRY(require_pointer(status, "status"));
     US_TRY_ASSIGN(const StreamCall call, stream_call(stream));
     *status = call.runtime->streams().is_complete(call.stream) ? ACL_STREAM_STATUS_COMPLETE
@@ -117,7 +118,7 @@ aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus* status) {
 }
 
 aclError aclrtStreamAbort(aclrtStream stream) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(stream), [&]() -> Result<void> {
     US_TRY_ASSIGN(const StreamCall call, stream_call(Feature::kTaskControl, stream));
     call.runtime->streams().abort(call.stream);
     return {};
@@ -125,7 +126,7 @@ aclError aclrtStreamAbort(aclrtStream stream) {
 }
 
 aclError aclrtStreamStop(aclrtStream stream) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(stream), [&]() -> Result<void> {
     US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kTaskControl));
     if (stream == nullptr) return null_stream();
     US_TRY_ASSIGN(const StreamCall call, stream_call(*runtime, stream));
@@ -135,7 +136,7 @@ aclError aclrtStreamStop(aclrtStream stream) {
 }
 
 aclError aclrtPersistentTaskClean(aclrtStream stream) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(stream), [&]() -> Result<void> {
     US_TRY_ASSIGN(Runtime* const runtime, runtime_with(Feature::kPersistentTasks));
     if (stream == nullptr) return null_stream();
     US_TRY_ASSIGN(const StreamCall call, stream_call(*runtime, stream));
@@ -148,7 +149,7 @@ aclError aclrtPersistentTaskClean(aclrtStream stream) {
 }
 
 aclError aclrtActiveStream(aclrtStream activeStream, aclrtStream stream) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(activeStream, stream), [&]() -> Result<void> {
     US_TRY(require_pointer(activeStream, "activeStream"));
     US_TRY(require_pointer(stream, "stream"));
     return not_bound_to_a_model();
@@ -158,20 +159,21 @@ aclError aclrtActiveStream(aclrtStream activeStream, aclrtStream stream) {
 aclError aclrtSwitchStream(void* leftValue, aclrtCondition cond, void* rightValue,
                            aclrtCompareDataType dataType, aclrtStream trueStream,
                            aclrtStream falseStream, aclrtStream stream) {
-  return guarded(__func__, [&]() -> Result<void> {
-    (void)cond;
-    (void)dataType;
-    US_TRY(require_pointer(leftValue, "leftValue"));
-    US_TRY(require_pointer(rightValue, "rightValue"));
-    US_TRY(require_pointer(trueStream, "trueStream"));
-    if (falseStream != nullptr) return invalid_argument("falseStream is not NULL");
-    US_TRY(require_pointer(stream, "stream"));
-    return not_bound_to_a_model();
-  });
+  return guarded(US_CALL(leftValue, cond, rightValue, dataType, trueStream, falseStream, stream),
+                 [&]() -> Result<void> {
+                   (void)cond;
+                   (void)dataType;
+                   US_TRY(require_pointer(leftValue, "leftValue"));
+                   US_TRY(require_pointer(rightValue, "rightValue"));
+                   US_TRY(require_pointer(trueStream, "trueStream"));
+                   if (falseStream != nullptr) return invalid_argument("falseStream is not NULL");
+                   US_TRY(require_pointer(stream, "stream"));
+                   return not_bound_to_a_model();
+                 });
 }
 
 aclError aclrtStreamGetId(aclrtStream stream, int32_t* streamId) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(stream, out(streamId)), [&]() -> Result<void> {
     US_TRY(require_pointer(streamId, "streamId"));
     US_TRY_ASSIGN(const StreamCall call, stream_call(stream));
     *streamId = static_cast<int32_t>(call.stream.id());
@@ -180,7 +182,7 @@ aclError aclrtStreamGetId(aclrtStream stream, int32_t* streamId) {
 }
 
 aclError aclrtStreamGetPriority(aclrtStream stream, uint32_t* priority) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(stream, out(priority)), [&]() -> Result<void> {
     US_TRY(require_pointer(priority, "priority"));
     US_TRY_ASSIGN(const StreamCall call, stream_call(stream));
     *priority = call.stream.priority();
@@ -189,7 +191,7 @@ aclError aclrtStreamGetPriority(aclrtStream stream, uint32_t* priority) {
 }
 
 aclError aclrtStreamGetFlags(aclrtStream stream, uint32_t* flags) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(stream, out(flags)), [&]() -> Result<void> {
     US_TRY(require_pointer(flags, "flags"));
     US_TRY_ASSIGN(const StreamCall call, stream_call(stream));
     *flags = call.stream.flags();
@@ -198,7 +200,7 @@ aclError aclrtStreamGetFlags(aclrtStream stream, uint32_t* flags) {
 }
 
 aclError aclrtGetStreamAvailableNum(uint32_t* streamCount) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(out(streamCount)), [&]() -> Result<void> {
     US_TRY(require_pointer(streamCount, "streamCount"));
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
     US_TRY_ASSIGN(const ContextReference context, runtime->current_context());
@@ -209,7 +211,7 @@ aclError aclrtGetStreamAvailableNum(uint32_t* streamCount) {
 
 aclError aclrtRegStreamStateCallback(const char* regName, aclrtStreamStateCallback callback,
                                      void* args) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(text(regName), callback, args), [&]() -> Result<void> {
     US_TRY(require_pointer(regName, "regName"));
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
     return choose_callback(runtime->choices().stream_callbacks, regName,

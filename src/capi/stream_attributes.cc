@@ -99,7 +99,7 @@ Result<void> get(const StreamCall& call, aclrtStreamAttr attribute, aclrtStreamA
 
 aclError aclrtSetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType,
                                  aclrtStreamAttrValue* value) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(stream, stmAttrType, list(value, 1)), [&]() -> Result<void> {
     US_TRY(require_pointer(value, "value"));
     US_TRY_ASSIGN(const StreamCall call, attribute_call(stream));
     return set(call, stmAttrType, *value);
@@ -108,7 +108,7 @@ aclError aclrtSetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType
 
 aclError aclrtGetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType,
                                  aclrtStreamAttrValue* value) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(stream, stmAttrType, list(value, 1)), [&]() -> Result<void> {
     US_TRY(require_pointer(value, "value"));
     US_TRY_ASSIGN(const StreamCall call, attribute_call(stream));
     return get(call, stmAttrType, *value);
@@ -116,14 +116,14 @@ aclError aclrtGetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType
 }
 
 aclError aclrtSetStreamFailureMode(aclrtStream stream, uint64_t mode) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(stream, mode), [&]() -> Result<void> {
     US_TRY_ASSIGN(const StreamCall call, attribute_call(stream));
     return set_failure_mode(call, mode);
   });
 }
 
 aclError aclrtSetStreamOverflowSwitch(aclrtStream stream, uint32_t flag) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(stream, flag), [&]() -> Result<void> {
     US_TRY_ASSIGN(const StreamCall call, stream_call(Feature::kTaskControl, stream));
     call.runtime->streams().registry().change_settings(
         call.stream, [&](StreamSettings& settings) { settings.overflow_check = flag; });
@@ -132,7 +132,7 @@ aclError aclrtSetStreamOverflowSwitch(aclrtStream stream, uint32_t flag) {
 }
 
 aclError aclrtGetStreamOverflowSwitch(aclrtStream stream, uint32_t* flag) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(stream, out(flag)), [&]() -> Result<void> {
     US_TRY(require_pointer(flag, "flag"));
     US_TRY_ASSIGN(const StreamCall call, stream_call(Feature::kTaskControl, stream));
     *flag = call.runtime->streams().registry().settings_of(call.stream).overflow_check;

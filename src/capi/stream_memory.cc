@@ -30,12 +30,12 @@ static_assert(static_cast<int>(ValueCondition::kAnyBitOff) == ACL_STREAM_WAIT_VA
 }  // namespace
 
 aclError aclrtValueWrite(void* devAddr, uint64_t value, uint32_t flag, aclrtStream stream) {
-  return guarded(__func__,
+  return guarded(US_CALL(devAddr, value, flag, stream),
                  [&] { return submit(TaskKind::kWriteValue, devAddr, value, flag, 0, stream); });
 }
 
 aclError aclrtValueWait(void* devAddr, uint64_t value, uint32_t flag, aclrtStream stream) {
-  return guarded(__func__, [&] {
+  return guarded(US_CALL(devAddr, value, flag, stream), [&] {
     return submit(TaskKind::kWaitForValue, devAddr, value, flag, ACL_STREAM_WAIT_VALUE_NOR, stream);
   });
 }

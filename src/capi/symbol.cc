@@ -73,7 +73,7 @@ Result<void> refuse_on(aclrtStream stream, const void* symbol) {
 }  // namespace
 
 aclError aclrtGetSymbolAddress(const void* symbol, void** devPtr) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(symbol, out(devPtr)), [&]() -> Result<void> {
     US_TRY(require_pointer(symbol, "symbol"));
     US_TRY(require_pointer(devPtr, "devPtr"));
     return refuse(symbol);
@@ -81,7 +81,7 @@ aclError aclrtGetSymbolAddress(const void* symbol, void** devPtr) {
 }
 
 aclError aclrtGetSymbolSize(const void* symbol, size_t* size) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(symbol, out(size)), [&]() -> Result<void> {
     US_TRY(require_pointer(symbol, "symbol"));
     US_TRY(require_pointer(size, "size"));
     return refuse(symbol);
@@ -90,7 +90,7 @@ aclError aclrtGetSymbolSize(const void* symbol, size_t* size) {
 
 aclError aclrtMemcpyFromSymbol(void* dst, size_t dstMax, const void* symbol, size_t count,
                                size_t offset, aclrtMemcpyKind kind) {
-  return guarded(__func__, count, [&]() -> Result<void> {
+  return guarded(US_CALL(dst, dstMax, symbol, count, offset, kind), count, [&]() -> Result<void> {
     if (count == 0) return {};
     US_TRY(check_arguments(copy_out(dst, symbol, count, offset, kind)));
     US_TRY(check_room(count, dstMax));
@@ -101,18 +101,19 @@ aclError aclrtMemcpyFromSymbol(void* dst, size_t dstMax, const void* symbol, siz
 
 aclError aclrtMemcpyFromSymbolAsync(void* dst, size_t dstMax, const void* symbol, size_t count,
                                     size_t offset, aclrtMemcpyKind kind, aclrtStream stream) {
-  return guarded(__func__, count, [&]() -> Result<void> {
-    if (count == 0) return {};
-    US_TRY(check_arguments(copy_out(dst, symbol, count, offset, kind)));
-    US_TRY(check_room(count, dstMax));
-    const GatePass pass;
-    return refuse_on(stream, symbol);
-  });
+  return guarded(US_CALL(dst, dstMax, symbol, count, offset, kind, stream), count,
+                 [&]() -> Result<void> {
+                   if (count == 0) return {};
+                   US_TRY(check_arguments(copy_out(dst, symbol, count, offset, kind)));
+                   US_TRY(check_room(count, dstMax));
+                   const GatePass pass;
+                   return refuse_on(stream, symbol);
+                 });
 }
 
 aclError aclrtMemcpyToSymbol(const void* symbol, const void* src, size_t count, size_t offset,
                              aclrtMemcpyKind kind) {
-  return guarded(__func__, count, [&]() -> Result<void> {
+  return guarded(US_CALL(symbol, src, count, offset, kind), count, [&]() -> Result<void> {
     if (count == 0) return {};
     US_TRY(check_arguments(copy_in(symbol, src, count, offset, kind)));
     const GatePass pass;
@@ -122,7 +123,7 @@ aclError aclrtMemcpyToSymbol(const void* symbol, const void* src, size_t count, 
 
 aclError aclrtMemcpyToSymbolAsync(const void* symbol, const void* src, size_t count, size_t offset,
                                   aclrtMemcpyKind kind, aclrtStream stream) {
-  return guarded(__func__, count, [&]() -> Result<void> {
+  return guarded(US_CALL(symbol, src, count, offset, kind, stream), count, [&]() -> Result<void> {
     if (count == 0) return {};
     US_TRY(check_arguments(copy_in(symbol, src, count, offset, kind)));
     const GatePass pass;

@@ -10,7 +10,7 @@ using namespace understudy;        // NOLINT: entry points of one chapter
 using namespace understudy::capi;  // NOLINT
 
 aclError aclUnderstudyGetBacking(int32_t deviceId, aclUnderstudyBacking* backing) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(deviceId, backing), [&]() -> Result<void> {
     US_TRY(require_pointer(backing, "backing"));
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
     US_TRY_ASSIGN(const unsigned device, runtime->devices().check(deviceId, "deviceId"));
@@ -28,7 +28,7 @@ aclError aclUnderstudyGetBacking(int32_t deviceId, aclUnderstudyBacking* backing
 }
 
 aclError aclUnderstudyGetHostMemory(aclUnderstudyHostMemory* memory) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(memory), [&]() -> Result<void> {
     US_TRY(require_pointer(memory, "memory"));
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
     const PinnedFigures found = runtime->host_memory().figures();
@@ -42,7 +42,7 @@ aclError aclUnderstudyGetHostMemory(aclUnderstudyHostMemory* memory) {
 }
 
 aclError aclUnderstudyCountObjects(aclUnderstudyObjects* objects) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(objects), [&]() -> Result<void> {
     US_TRY(require_pointer(objects, "objects"));
     aclUnderstudyObjects found = {};
     Runtime* const runtime = Runtime::existing();
@@ -73,7 +73,7 @@ aclError aclUnderstudyCountObjects(aclUnderstudyObjects* objects) {
 
 aclError aclUnderstudyTakeDroppedCallbacks(aclrtCallback fn, void** userData, size_t capacity,
                                            size_t* count) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(fn, userData, capacity, out(count)), [&]() -> Result<void> {
     if (fn == nullptr) return invalid_argument("fn is NULL");
     US_TRY(require_pointer(userData, "userData"));
     US_TRY(require_pointer(count, "count"));
@@ -83,10 +83,10 @@ aclError aclUnderstudyTakeDroppedCallbacks(aclrtCallback fn, void** userData, si
   });
 }
 
+// No call that can be watched: whether it is would be read from the configuration, which a program
+// that asks for the directory may be about to choose.
 const char* aclUnderstudyRuntimeDirectory() {
-  return watched_unfailing(__func__, []() -> const char* {
-    Runtime* const runtime = Runtime::existing();
-    if (runtime == nullptr || runtime->server().directory() == nullptr) return nullptr;
-    return runtime->server().directory()->path().c_str();
-  });
+  Runtime* const runtime = Runtime::existing();
+  if (runtime == nullptr || runtime->server().directory() == nullptr) return nullptr;
+  return runtime->server().directory()->path().c_str();
 }

@@ -15,7 +15,11 @@
 using namespace understudy;        // NOLINT: entry points of one chapter
 using namespace understudy::capi;  // NOLINT
 
-int32_t aclUnderstudyWantsPlaces(void) { return is_any_checked() ? 1 : 0; }
+int32_t aclUnderstudyWantsPlaces(void) {
+  // The call that it is asked for may be the first of the process.
+  if (call_watch.load(std::memory_order_relaxed) == kUnknownWatch) choose_call_watch_for_now();
+  return (is_any_checked() ? 1 : 0) + (Recorder::records_stacks() ? 2 : 0);
+}
 
 // No call that can be watched: it says where those come from.
 void aclUnderstudySetPlace(const char* place) {
@@ -27,11 +31,11 @@ void aclUnderstudySetPlace(const char* place) {
 }
 
 uint64_t aclUnderstudyMark(void) {
-  return watched_unfailing(__func__, [] { return History::count_begun(); });
+  return watched_unfailing(US_CALL(), [] { return History::count_begun(); });
 }
 
 aclError aclUnderstudyVisitGrowth(uint64_t mark, aclUnderstudyGrowthVisitor fn, void* userData) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(mark, fn, userData), [&]() -> Result<void> {
     if (fn == nullptr) return invalid_argument("fn is NULL");
     for (const ObjectGroup& group : live_since(mark)) {
       const std::string sentence = sentence_of(group);
@@ -48,7 +52,7 @@ aclError aclUnderstudyVisitGrowth(uint64_t mark, aclUnderstudyGrowthVisitor fn, 
 }
 
 aclError aclUnderstudyTakeFindings(aclUnderstudyFindingVisitor fn, void* userData) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(fn, userData), [&]() -> Result<void> {
     if (fn == nullptr) return invalid_argument("fn is NULL");
     PageWaste::tell();
     for (const Finding& each : Findings::take()) {

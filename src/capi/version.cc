@@ -72,19 +72,20 @@ constexpr std::array kAttributes = {ACL_CANN_ATTR_INF_NAN, ACL_CANN_ATTR_BF16,
 }  // namespace
 
 aclError aclrtGetVersion(int32_t* majorVersion, int32_t* minorVersion, int32_t* patchVersion) {
-  return guarded(__func__, [&]() -> Result<void> {
-    US_TRY(require_pointer(majorVersion, "majorVersion"));
-    US_TRY(require_pointer(minorVersion, "minorVersion"));
-    US_TRY(require_pointer(patchVersion, "patchVersion"));
-    *majorVersion = ACL_MAJOR_VERSION;
-    *minorVersion = ACL_MINOR_VERSION;
-    *patchVersion = ACL_PATCH_VERSION;
-    return {};
-  });
+  return guarded(US_CALL(out(majorVersion), out(minorVersion), out(patchVersion)),
+                 [&]() -> Result<void> {
+                   US_TRY(require_pointer(majorVersion, "majorVersion"));
+                   US_TRY(require_pointer(minorVersion, "minorVersion"));
+                   US_TRY(require_pointer(patchVersion, "patchVersion"));
+                   *majorVersion = ACL_MAJOR_VERSION;
+                   *minorVersion = ACL_MINOR_VERSION;
+                   *patchVersion = ACL_PATCH_VERSION;
+                   return {};
+                 });
 }
 
 aclError aclsysGetVersionStr(char* pkgName, char* versionStr) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(pkgName, versionStr), [&]() -> Result<void> {
     US_TRY(require_pointer(pkgName, "pkgName"));
     US_TRY(require_pointer(versionStr, "versionStr"));
     US_TRY_ASSIGN(const ReleaseVersion version, installed_version(pkgName));
@@ -95,7 +96,7 @@ aclError aclsysGetVersionStr(char* pkgName, char* versionStr) {
 }
 
 aclError aclsysGetVersionNum(char* pkgName, int32_t* versionNum) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(pkgName, out(versionNum)), [&]() -> Result<void> {
     US_TRY(require_pointer(pkgName, "pkgName"));
     US_TRY(require_pointer(versionNum, "versionNum"));
     US_TRY_ASSIGN(const ReleaseVersion version, installed_version(pkgName));
@@ -105,7 +106,7 @@ aclError aclsysGetVersionNum(char* pkgName, int32_t* versionNum) {
 }
 
 aclError aclsysGetCANNVersion(aclCANNPackageName name, aclCANNPackageVersion* version) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(name, version), [&]() -> Result<void> {
     US_TRY(require_pointer(version, "version"));
     for (const Package& package : kPackages) {
       if (package.number != name) continue;
@@ -128,7 +129,7 @@ aclError aclsysGetCANNVersion(aclCANNPackageName name, aclCANNPackageVersion* ve
 
 const char* aclrtGetSocName(void) {
   const char* name = nullptr;
-  guarded("aclrtGetSocName", [&]() -> Result<void> {
+  guarded(US_CALL(), [&]() -> Result<void> {
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
     name = runtime->settings().soc_name.c_str();
     return {};
@@ -137,7 +138,7 @@ const char* aclrtGetSocName(void) {
 }
 
 aclError aclGetCannAttributeList(const aclCannAttr** cannAttrList, size_t* num) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(cannAttrList, out(num)), [&]() -> Result<void> {
     US_TRY(require_pointer(cannAttrList, "cannAttrList"));
     US_TRY(require_pointer(num, "num"));
     *cannAttrList = kAttributes.data();
@@ -147,7 +148,7 @@ aclError aclGetCannAttributeList(const aclCannAttr** cannAttrList, size_t* num) 
 }
 
 aclError aclGetCannAttribute(aclCannAttr cannAttr, int32_t* value) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(cannAttr, out(value)), [&]() -> Result<void> {
     US_TRY(require_pointer(value, "value"));
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
     switch (cannAttr) {
@@ -166,7 +167,7 @@ aclError aclGetCannAttribute(aclCannAttr cannAttr, int32_t* value) {
 }
 
 aclError aclGetDeviceCapability(uint32_t deviceId, aclDeviceInfo deviceInfo, int64_t* value) {
-  return guarded(__func__, [&]() -> Result<void> {
+  return guarded(US_CALL(deviceId, deviceInfo, out(value)), [&]() -> Result<void> {
     US_TRY(require_pointer(value, "value"));
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
     US_TRY(runtime->devices().check(deviceId, "deviceId", ErrorCode::kInvalidArgument));

@@ -2,27 +2,32 @@
 #include "runtime/call_watch.h"
 
 #include <exception>
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
+#include <utility>
 
 #include "device/config.h"
 #include "device/log_choice.h"
 #include "observe/checks.h"
 #include "observe/history.h"
 #include "observe/recent_calls.h"
+#include "observe/recorder.h"
 #include "platform/call_stack.h"
+#include "platform/fork_sentinel.h"
+#include "platform/host_facts.h"
 #include "platform/log.h"
+#include "platform/text_file.h"
 #include "runtime/call_log.h"
 #include "runtime/call_site_list.h"
+#include "runtime/runtime.h"
 
 namespace understudy {
 
 constinit std::atomic<uint8_t> call_watch{kUnknownWatch};
 
 namespace {
-
-// The beginning of a call whose end is of interest, but not its time.
-constexpr uint64_t kUntimed = 1;
 
 // Null if calls are not listed.
 constinit std::atomic<CallSiteList*> call_sites{nullptr};
@@ -48,8 +53,37 @@ uint8_t chosen_watch() {
   if (plan != nullptr && plan->has_rules()) chosen |= kMayFail;
   if (call_sites.load() != nullptr) chosen |= kListed;
   if (is_any_checked()) chosen |= kChecked;
+  if (is_recorded()) chosen |= kRecorded;
   return chosen;
 }
+
+// Whatever changes one of what is looked at calls it behind that. So the last change of the word
+// has seen them all.
+void renew_call_watch() {
+  uint8_t before = call_watch.load();
+  while (!call_watch.compare_exchange_weak(before, chosen_watch())) {
+  }
+}
+
+// What a recording says of the process.
+std::string facts_of(const Settings& settings) {
+  std::string text = "parent=" + std::to_string(platform::parent_process_id()) + "\n";
+  text += "program=" + platform::command_line() + "\n";
+  text += "product=" + std::string(settings.product.key) + "\n";
+  text += "devices=" + std::to_string(settings.devices) + "\n";
+  text += "memory=" + std::to_string(settings.memory) + "\n";
+  for (const auto& [key, value] : settings.given) {
+    if (value.find('\n') != std::string::npos) continue;
+    text.append("given ").append(key).append("=").append(value).append("\n");
+  }
+  const auto visible = platform::environment_variable("ASCEND_RT_VISIBLE_DEVICES");
+  if (visible && visible->find('\n') == std::string::npos) text += "visible=" + *visible + "\n";
+  return text;
+}
+
+// The configuration of a fork child is its own: its first call may find another one.
+[[maybe_unused]] const bool forgets_in_children =
+    (platform::call_in_fork_child([] { call_watch.store(kUnknownWatch); }), true);
 
 }  // namespace
 
@@ -58,11 +92,12 @@ Result<void> choose_call_watch(const Result<Settings>& settings) {
     FailurePlan::set(settings.value().failures);
     list_call_sites(settings.value().call_sites);
     US_TRY(begin_checks(settings.value().check));
+    US_TRY(Recorder::begin(settings.value().recording, facts_of(settings.value())));
     platform::begin_log(settings.value().log);
   } else {
     platform::begin_log(environment_log_choice());
   }
-  call_watch.store(chosen_watch(), std::memory_order_relaxed);
+  renew_call_watch();
   return {};
 }
 
@@ -72,35 +107,56 @@ void choose_call_watch_for_now() noexcept {
     if (settings.ok()) {
       FailurePlan::set_for_now(settings.value().failures);
       list_call_sites(settings.value().call_sites);
-      (void)begin_checks(settings.value().check);  // what is wrong is told with the runtime
+      // What is wrong is told with the runtime.
+      (void)begin_checks(settings.value().check);
+      (void)Recorder::begin(settings.value().recording, facts_of(settings.value()));
     }
     platform::begin_log_for_now(settings.ok() ? settings.value().log : environment_log_choice());
   } catch (const std::exception&) {
     return;  // no memory to find out; the next call tries again
   }
-  uint8_t unknown = kUnknownWatch;
-  call_watch.compare_exchange_strong(unknown, chosen_watch());
+  renew_call_watch();
 }
 
-WatchedCall begin_watched_call(const char* function, uint64_t bytes) noexcept {
-  WatchedCall call{begin_unfailing_call(function), std::nullopt};
+Result<void> start_recording(RecordingChoice choice) {
+  // Fork children look for the file, wherever they are by then.
+  std::error_code error;
+  choice.file = std::filesystem::absolute(choice.file, error).string();
+  if (error) {
+    return Error::format(ErrorCode::kInvalidArgument, "the current directory is not known: %s",
+                         error.message().c_str());
+  }
+  const Runtime* const runtime = Runtime::existing();
+  US_TRY_ASSIGN(const Settings settings,
+                runtime != nullptr ? runtime->settings() : read_settings());
+  US_TRY(Recorder::start(std::move(choice), facts_of(settings)));
+  renew_call_watch();
+  return {};
+}
+
+Result<void> stop_recording() {
+  US_TRY(Recorder::stop());
+  renew_call_watch();
+  return {};
+}
+
+std::optional<InjectedFailure> planned_failure(const char* function, uint64_t bytes) noexcept {
   const uint8_t watch = call_watch.load(std::memory_order_relaxed);
-  if ((watch & (kMayFail | kListed)) == 0) return call;
   FailurePlan* const plan = (watch & kMayFail) != 0 ? FailurePlan::current() : nullptr;
   const bool is_listed = (watch & kListed) != 0;
-  const bool needs_caller = is_listed || plan->looks_at_sites();
+  const bool needs_caller = is_listed || (plan != nullptr && plan->looks_at_sites());
   const uintptr_t caller = needs_caller ? caller_of_library() : 0;
   if (is_listed && caller != 0) call_sites.load()->note(function, caller);
-  if (plan != nullptr) call.failure = plan->decide(function, bytes, caller);
-  return call;
+  if (plan == nullptr) return std::nullopt;
+  return plan->decide(function, bytes, caller);
 }
 
-uint64_t begin_unfailing_call(const char* function) noexcept {
+uint64_t begin_watched_call(const char* function) noexcept {
   if (call_watch.load(std::memory_order_relaxed) == kUnknownWatch) choose_call_watch_for_now();
   const bool is_seen = is_any_checked();
   if (is_seen) History::enter_function(function);
   if (platform::is_logged(platform::LogLevel::kCall)) return log_time();
-  return is_seen ? kUntimed : 0;
+  return is_seen || is_recorded() ? kUntimed : 0;
 }
 
 void end_watched_call(const char* function, uint64_t begun, int32_t code) noexcept {

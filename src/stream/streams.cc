@@ -9,6 +9,7 @@
 #include "base/scope_exit.h"
 #include "platform/thread.h"
 #include "stream/task_failure.h"
+#include "stream/task_recording.h"
 #include "stream/task_uses.h"
 
 namespace understudy {
@@ -88,6 +89,9 @@ Result<uint64_t> Streams::submit_prepared(const StreamReference& reference, Task
     if (is_checked(kTaskChecks)) [[unlikely]]
       note_queued_task(stream, stream.submitted.load(std::memory_order_relaxed) + 1, task, place);
     position = stream.push_locked(task);
+    // Before it can run and end.
+    if (is_recorded()) [[unlikely]]
+      record_queued(stream, position, task);
   }
   release.dismiss();
   if (!reference.is_default()) last_task = static_cast<uint32_t>(position);

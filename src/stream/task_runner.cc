@@ -9,6 +9,7 @@
 #include "stream/event_tasks.h"
 #include "stream/notify_tasks.h"
 #include "stream/task_failure.h"
+#include "stream/task_recording.h"
 #include "stream/task_uses.h"
 #include "stream/user_code.h"
 
@@ -95,16 +96,22 @@ TaskStep TaskRunner::step(const FrontTask& front, const RunLimits& limits) {
       (!limits.may_take_long && takes_long(front.task))) {
     return TaskStep::kForOther;
   }
+  TaskRecording recording(front);
   try {
     const Result<TaskStep> result = step_by_kind(front);
     if (result.ok()) [[likely]] {
-      if (result.value() == TaskStep::kDone) note_done(front, Order::Outcome::kDone);
+      if (result.value() == TaskStep::kDone) {
+        note_done(front, Order::Outcome::kDone);
+        recording.note_done(front, false);
+      }
       return result.value();
     }
     note_done(front, Order::Outcome::kFailed);
+    recording.note_done(front, true);
     return fail_first(front, result.error(), limits);
   } catch (const std::bad_alloc&) {
     note_done(front, Order::Outcome::kFailed);
+    recording.note_done(front, true);
     return fail_first(front, Error::format(ErrorCode::kOutOfMemory, "the host has no memory left"),
                       limits);
   }

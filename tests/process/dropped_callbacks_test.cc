@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Callbacks that will never run are told to those who ask.
+#include <chrono>
 #include <optional>
 #include <set>
+#include <thread>
 
 #include "acl/acl_understudy.h"
 #include "rules/callback_objects.h"
@@ -25,6 +27,17 @@ Numbers dropped() {
     EXPECT_SUCCESS(aclUnderstudyTakeDroppedCallbacks(nothing, room, 2, &count));
     for (size_t i = 0; i < count; ++i) EXPECT_TRUE(found.insert(number(room[i])).second);
   } while (count == 2);
+  return found;
+}
+
+// The same until there are as many. A worker may have one in its hands when its stream ends.
+Numbers dropped(size_t count) {
+  Numbers found;
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+  while (found.size() < count && std::chrono::steady_clock::now() < limit) {
+    found.merge(dropped());
+    std::this_thread::yield();
+  }
   return found;
 }
 
@@ -81,7 +94,7 @@ TEST_F(DroppedCallbacks, AStreamThatIsDestroyedByForceDropsThem) {
   launch(1, ACL_CALLBACK_BLOCK);
   launch(2);
   ASSERT_SUCCESS(aclrtDestroyStreamForce(stream_->release()));
-  EXPECT_EQ(dropped(), (Numbers{1, 2}));
+  EXPECT_EQ(dropped(2), (Numbers{1, 2}));
 }
 
 TEST_F(DroppedCallbacks, AResetByForceDropsThem) {
@@ -89,7 +102,7 @@ TEST_F(DroppedCallbacks, AResetByForceDropsThem) {
   launch(2);
   (void)stream_->release();
   ASSERT_SUCCESS(aclrtResetDeviceForce(0));
-  EXPECT_EQ(dropped(), (Numbers{1, 2}));
+  EXPECT_EQ(dropped(2), (Numbers{1, 2}));
   ASSERT_SUCCESS(aclrtSetDevice(0));
 }
 

@@ -152,6 +152,8 @@ inline const std::set<std::string> kFreeFunctions = {
     "aclUnderstudyRuntimeDirectory",
     "aclUnderstudySetErrorListener",
     "aclUnderstudySetPlace",
+    "aclUnderstudyStartRecording",
+    "aclUnderstudyStopRecording",
     "aclUnderstudyTakeDroppedCallbacks",
     "aclUnderstudyTakeFindings",
     "aclUnderstudyVisitGrowth",

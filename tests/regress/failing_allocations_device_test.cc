@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "regress/failing_allocations.h"
+#include "support/server_directory.h"
 
 namespace understudy_test::failing {
 namespace {
@@ -387,6 +388,21 @@ US_ONE_CALL(aclUnderstudyVisitGrowth, aclUnderstudyVisitGrowth(
                                           0, [](const aclUnderstudyGrowth*, void*) {}, nullptr))
 US_ONE_CALL(aclUnderstudyTakeFindings,
             aclUnderstudyTakeFindings([](const aclUnderstudyFinding*, void*) {}, nullptr))
+// A file beside the directory of the server.
+struct RecordingPath {
+  ~RecordingPath() { unlink(text.c_str()); }
+  const std::string text = std::string(getenv(kServerVariable)) + "-rec";
+};
+US_SCENARIO(aclUnderstudyStartRecording, Call) {
+  const RecordingPath path;
+  probe.call([&] { return aclUnderstudyStartRecording(path.text.c_str(), nullptr); });
+  probe.after([] { EXPECT_SUCCESS(aclUnderstudyStopRecording()); });
+}
+US_SCENARIO(aclUnderstudyStopRecording, Call) {
+  const RecordingPath path;
+  EXPECT_SUCCESS(aclUnderstudyStartRecording(path.text.c_str(), nullptr));
+  probe.call([] { return aclUnderstudyStopRecording(); });
+}
 US_FIRST_CALL(aclUnderstudyRuntimeDirectory, First) {
   probe.call([] {
     return aclUnderstudyRuntimeDirectory() != nullptr ? ACL_SUCCESS
