@@ -40,11 +40,11 @@
 #include "tools/command_line.h"
 #include "tools/conformance/library_under_test.h"
 #include "tools/conformance/report.h"
-#include "tools/conformance/report_file.h"
 #include "tools/conformance/rule_table.h"
 #include "tools/conformance/test_list.h"
 #include "tools/conformance/test_run.h"
 #include "tools/progress.h"
+#include "tools/whole_file.h"
 #include "tools/work_directory.h"
 
 namespace understudy::command {
@@ -134,8 +134,8 @@ Result<void> publish(const ConformanceReport& report, const Options& options) {
   };
   fputs((options.is_json ? dump() : report.text()).c_str(), stdout);
   if (options.report.empty()) return {};
-  return write_report_file(options.report,
-                           options.report.ends_with(".json") ? dump() : report.text());
+  return write_whole_file(options.report,
+                          options.report.ends_with(".json") ? dump() : report.text());
 }
 
 std::vector<std::string> wanted_tests(const std::vector<std::string>& tests,
@@ -171,7 +171,7 @@ int run_tests(const Options& options, const fs::path& program, const fs::path& l
 
   if (tests.empty()) return complain(kWrongUsage, "no test that is installed is about these rules");
   if (!options.report.empty()) {  // before the tests, which may take minutes
-    const Result<void> checked = check_report_file(options.report);
+    const Result<void> checked = check_writable(options.report);
     if (!checked.ok()) return complain(kFailed, checked.error().text());
   }
 

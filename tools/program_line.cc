@@ -33,4 +33,12 @@ std::vector<std::string> split_off_program(const OptionSet& options,
   return program;
 }
 
+std::vector<std::string> split_off_marked_program(std::vector<std::string>& arguments) {
+  const auto mark = std::find(arguments.begin(), arguments.end(), "--");
+  if (mark == arguments.end()) return {};
+  std::vector<std::string> program(mark + 1, arguments.end());
+  arguments.erase(mark, arguments.end());
+  return program;
+}
+
 }  // namespace understudy::command

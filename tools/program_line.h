@@ -16,4 +16,7 @@ class OptionSet;
 std::vector<std::string> split_off_program(const OptionSet& options,
                                            std::vector<std::string>& arguments);
 
+// The same for a subcommand with words of its own: the program is what follows --.
+std::vector<std::string> split_off_marked_program(std::vector<std::string>& arguments);
+
 }  // namespace understudy::command

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/size_text.h"
+#include "tools/figure_text.h"
 
 namespace understudy::command {
 
@@ -21,10 +22,6 @@ uint64_t percent(uint64_t part, uint64_t whole) {
 std::string percent_text(uint64_t part, uint64_t whole) {
   const uint64_t share = percent(part, whole);
   return share == 0 && part > 0 ? "less than 1 %" : std::to_string(share) + " %";
-}
-
-std::string counted(size_t count, const char* one, const char* many) {
-  return std::to_string(count) + " " + (count == 1 ? one : many);
 }
 
 std::string name_of(const ProcessView& process) {

@@ -15,7 +15,7 @@ namespace {
 constexpr size_t kWide = 60;      // room for more than the first figures
 constexpr size_t kVeryWide = 90;  // room for all of them, and a bar per process
 
-double part_of(uint64_t used, uint64_t total) {
+double share_of(uint64_t used, uint64_t total) {
   if (total == 0) return 0;
   return std::min(1.0, static_cast<double>(used) / static_cast<double>(total));
 }
@@ -40,7 +40,7 @@ std::string percent(double part) {
 ScreenLine device_line(const ServerView& server, size_t number, bool selected, size_t width) {
   const DeviceView& device = server.devices[number];
   const uint64_t total = device.capacity.total();
-  const double part = part_of(device.used.total(), total);
+  const double part = share_of(device.used.total(), total);
   std::string label = " " + percent(part);
   if (width >= kWide) {
     label += fit(size_cell(device.used.total()), 11, Align::kRight) + " of " +
@@ -101,7 +101,7 @@ ScreenLine process_line(const ProcessView& process, const AllocationRates& rates
                     size_cell(use.peak)};
   ScreenLine line{cells.text(width)};
   if (width >= kVeryWide) {
-    add_bar(line, part_of(use.used.total(), total), width - line.text.size());
+    add_bar(line, share_of(use.used.total(), total), width - line.text.size());
   }
   return line;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/conformance/report_file.h"
+#include "tools/whole_file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -21,8 +21,8 @@ namespace {
 using platform::UniqueFd;
 
 Error cannot_write(const std::string& path, int number) {
-  return Error::system(ErrorCode::kOutOfResources, number, "cannot write the report to %.120s: %s",
-                       path.c_str(), strerror(number));
+  return Error::system(ErrorCode::kOutOfResources, number, "cannot write %.120s: %s", path.c_str(),
+                       strerror(number));
 }
 
 // What a path means in the end: the file behind links, which stay.
@@ -124,12 +124,12 @@ int write_beside(const Plan& plan, std::string_view text) {
 
 }  // namespace
 
-Result<void> check_report_file(const std::string& path) {
+Result<void> check_writable(const std::string& path) {
   US_TRY(plan_for(path));
   return {};
 }
 
-Result<void> write_report_file(const std::string& path, std::string_view text) {
+Result<void> write_whole_file(const std::string& path, std::string_view text) {
   US_TRY_ASSIGN(const Plan plan, plan_for(path));
   const int failure =
       plan.way == Way::kInPlace ? write_in_place(plan, text) : write_beside(plan, text);
