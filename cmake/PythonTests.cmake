@@ -8,7 +8,8 @@ set(python_environment
 # About files, other interpreters and Python's own memory, not about the module's code.
 set(not_for_sanitizers test_wheel test_stubs test_other_pythons test_examples test_server
   test_plugin_settings test_plugin_leaks test_plugin_child test_plugin_features
-  test_plugin_in_process test_plugin_errors test_plugin_missing test_references)
+  test_plugin_in_process test_plugin_errors test_plugin_missing test_plugin_recordings
+  test_references)
 # The allocator of a sanitizer may be locked for ever in a child whose parent had threads.
 list(APPEND not_for_sanitizers test_fork)
 # Where threads of the runtime and of Python meet.

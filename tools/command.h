@@ -34,6 +34,10 @@ Action declare_info(OptionSet& options);
 Action declare_ps(OptionSet& options);
 Action declare_top(OptionSet& options);
 Action declare_conformance(OptionSet& options);
+Action declare_trace(OptionSet& options);
+Action declare_diff(OptionSet& options);
+ProgramAction declare_live(OptionSet& options);
+Action declare_replay(OptionSet& options);
 Action declare_version(OptionSet& options);
 
 // The command under the name npu-smi.

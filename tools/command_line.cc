@@ -111,6 +111,10 @@ std::string sentence_on(const CLI::App& app, const CLI::ParseError& error) {
   if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ValidationError)) {
     return error.what();  // a sentence of ours
   }
+  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::RequiredError)) {
+    const std::string_view message = error.what();  // "FILE is required"
+    return std::string(message.substr(0, message.find(' '))) + " is missing; --help explains it";
+  }
   const CLI::Option* const option = option_of(app, error.what());
   if (option == nullptr) return "the arguments make no sense; --help explains them";
   const std::string name = option->get_name();
@@ -193,6 +197,14 @@ void OptionSet::add_repeated_to_group(const char* group, const std::string& name
       ->allow_extra_args(false)
       ->type_name("VALUE")
       ->group(group);
+}
+
+void OptionSet::add_word(const char* name, std::string& chosen, const char* help) {
+  app_->add_option(name, chosen, help)->required()->type_name("");
+}
+
+void OptionSet::add_optional_word(const char* name, std::string& chosen, const char* help) {
+  app_->add_option(name, chosen, help)->type_name("");
 }
 
 void OptionSet::add_rest(const char* name, const char* help, const char* type) {

@@ -52,6 +52,10 @@ class OptionSet {
   // The same for an option that may be given several times.
   void add_repeated_to_group(const char* group, const std::string& name, const std::string& help,
                              std::function<void(const std::string&)> choose);
+  // A word without an option's name, which has to be there; several are read in this order.
+  void add_word(const char* name, std::string& chosen, const char* help);
+  // The same, and need not be there.
+  void add_optional_word(const char* name, std::string& chosen, const char* help);
   // A line of help on what follows the options.
   void add_rest(const char* name, const char* help, const char* type);
   void set_footer(const char* text);

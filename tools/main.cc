@@ -24,6 +24,8 @@ struct Subcommand {
   // One of the two.
   Action (*declare)(OptionSet& options);
   ProgramAction (*declare_with_program)(OptionSet& options) = nullptr;
+  // Only behind --: the words in front of it are the subcommand's own.
+  bool program_is_marked = false;
 };
 
 // In the order of the help text.
@@ -33,6 +35,10 @@ constexpr Subcommand kSubcommands[] = {
     {"ps", "list the processes of all servers of this user", declare_ps},
     {"top", "show a server live on the terminal", declare_top},
     {"clean", "remove what is left of servers without processes", declare_clean},
+    {"trace", "show a recording, and make pages and files for other tools of it", declare_trace},
+    {"diff", "compare two recordings: what grew", declare_diff},
+    {"live", "show a recording in a browser while it grows", nullptr, declare_live, true},
+    {"replay", "make the calls of a recording again, and tell what differs", declare_replay},
     {"doctor", "explain what this machine offers, and how to improve it", declare_doctor},
     {"env", "print what points a shell at the software NPU", declare_env},
     {"which", "tell which libascendcl.so a program loads, and why", nullptr, declare_which},
@@ -44,9 +50,11 @@ ProgramAction declare(const Subcommand& subcommand, OptionSet& options) {
   if (subcommand.declare_with_program == nullptr) {
     return [action = subcommand.declare(options)](const auto&) { return action(); };
   }
-  options.add_rest("PROGRAM",
-                   "what follows the options, with arguments of its own; -- may precede it",
-                   "[ARGUMENT...]");
+  if (!subcommand.program_is_marked) {
+    options.add_rest("PROGRAM",
+                     "what follows the options, with arguments of its own; -- may precede it",
+                     "[ARGUMENT...]");
+  }
   return subcommand.declare_with_program(options);
 }
 
@@ -64,7 +72,9 @@ int run(int argc, char** argv) {
     // The options of the others are not looked at, and take time.
     if (arguments.empty() || arguments.front() != each.name) continue;
     action = declare(each, options);
-    if (each.declare_with_program != nullptr) program = split_off_program(options, arguments);
+    if (each.declare_with_program == nullptr) continue;
+    program = each.program_is_marked ? split_off_marked_program(arguments)
+                                     : split_off_program(options, arguments);
   }
   if (const std::optional<int> status = line.read(std::move(arguments))) return *status;
   return action(program);

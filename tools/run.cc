@@ -5,8 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -20,6 +22,7 @@
 #include "tools/failure_sweep.h"
 #include "tools/private_server.h"
 #include "tools/program.h"
+#include "tools/recording/chunk_file.h"
 #include "tools/schedule_sweep.h"
 
 namespace understudy::command {
@@ -31,6 +34,7 @@ constexpr const char* kFail = "fail";
 constexpr const char* kSweep = "sweep";
 constexpr const char* kCheck = "check";
 constexpr const char* kSchedule = "schedule";
+constexpr const char* kTrace = "trace";
 
 struct RunOptions {
   std::map<std::string, std::string> values;  // by key, those that were given
@@ -90,6 +94,19 @@ Result<void> pass_on(const RunOptions& options) {
   return {};
 }
 
+// The library goes on with a recording that is there, as it must for the processes of one program.
+// One of an earlier run is replaced; a file that is something else is left as it is.
+Result<void> remove_earlier_recording(const std::string& path) {
+  std::error_code missing;
+  if (std::filesystem::file_size(path, missing) == 0 || missing) return {};
+  US_TRY(ChunkFile::open(path));
+  if (unlink(path.c_str()) != 0) {
+    return Error::system(ErrorCode::kInvalidArgument, errno, "%.200s cannot be replaced: %s",
+                         path.c_str(), strerror(errno));
+  }
+  return {};
+}
+
 int fail(const char* sentence, int status) {
   fprintf(stderr, "understudy run: %s\n", sentence);
   return status;
@@ -122,6 +139,11 @@ int run(RunOptions options, const std::vector<std::string>& program) {
   if (!options.joins()) unsetenv(config_variable(kRuntimeDirectory).c_str());
   if (const Result<Settings> settings = read_settings(); !settings.ok()) {
     return fail(settings.error().text(), kWrongUsage);
+  }
+  if (const auto trace = options.values.find(kTrace); trace != options.values.end()) {
+    if (const Result<void> removed = remove_earlier_recording(trace->second); !removed.ok()) {
+      return fail(removed.error().text(), kWrongUsage);
+    }
   }
   if (sweeps) return sweep_failures(program, options.joins());
   if (seeds.value()) {

@@ -2,6 +2,7 @@
 """understudy run: what a program finds, which server it gets, and what is left of it."""
 
 import ast
+import json
 import os
 import pathlib
 import re
@@ -394,3 +395,24 @@ def test_overhead(record_property):
     record_property("milliseconds", overhead * 1000)
     print(f"run costs {overhead * 1000:.1f} ms")
     assert overhead < 0.05
+
+
+def record(understudy, recording):
+    return understudy("run", "--trace", recording, "--", COMMAND.parent / "demo")
+
+
+def test_a_recording_of_an_earlier_run_is_replaced(understudy, tmp_path):
+    recording = tmp_path / "demo.rec"
+    for _ in range(2):
+        assert record(understudy, recording).returncode == 0
+    facts = json.loads(understudy("trace", recording, "--json").stdout)
+    assert len(facts["processes"]) == 1
+
+
+def test_a_file_that_is_no_recording_is_left_as_it_is(understudy, tmp_path):
+    notes = tmp_path / "notes.txt"
+    notes.write_text("mine\n" * 40)
+    run = record(understudy, notes)
+    assert (run.returncode, run.stdout) == (2, "")
+    assert run.stderr == f"understudy run: {notes} is no recording: it does not begin like one\n"
+    assert notes.read_text() == "mine\n" * 40
