@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import importlib
 import os
+import shutil
 from typing import Callable, List, NamedTuple, Optional
 
 LIBRARY = "libascendcl.so"
@@ -102,6 +104,19 @@ class _Failure(ctypes.Structure):
         return f"{subject} failed with {self.code}: {str(self.sentence, errors='replace')}"
 
 
+class _RecordingOptions(ctypes.Structure):
+    """aclUnderstudyRecordingOptions."""
+
+    _fields_ = [
+        ("limit", ctypes.c_uint64),
+        ("flags", ctypes.c_uint32),
+        ("reserved", ctypes.c_uint64 * 6),
+    ]
+
+
+_RECORD_STACKS, _RECORD_RING = 1, 2
+_CHECKS_WANT_PLACES = 1
+
 _Listener = ctypes.CFUNCTYPE(None, ctypes.POINTER(_Failure), ctypes.c_void_p)
 _FindingVisitor = ctypes.CFUNCTYPE(None, ctypes.POINTER(_Finding), ctypes.c_void_p)
 _GrowthVisitor = ctypes.CFUNCTYPE(None, ctypes.POINTER(_Growth), ctypes.c_void_p)
@@ -135,7 +150,9 @@ def mark() -> int:
 def places_since(mark: int) -> Optional[List[Place]]:
     """Where objects were made since a mark that are alive; None if no check is chosen."""
     library = _loaded_library()
-    if library is None or _function(library, "aclUnderstudyWantsPlaces")() == 0:
+    if library is None:
+        return None
+    if _function(library, "aclUnderstudyWantsPlaces")() & _CHECKS_WANT_PLACES == 0:
         return None
     found: List[Place] = []
 
@@ -178,6 +195,38 @@ def runtime_directory() -> Optional[str]:
     return None if path is None else os.fsdecode(path)
 
 
+def start_recording(path: str, *, stacks: bool, limit: int, ring: bool) -> None:
+    """Records what this process does; imports acl if nothing has loaded the library yet."""
+    library = _loaded_library()
+    if library is None:
+        try:
+            importlib.import_module("acl")
+        except ImportError as error:
+            raise ServerError(f"there is nothing to record: {error}") from error
+        library = _loaded_library()
+    if library is None:
+        raise ServerError(f"there is nothing to record: acl does not use {LIBRARY}")
+    flags = (_RECORD_STACKS if stacks else 0) | (_RECORD_RING if ring else 0)
+    options = _RecordingOptions(limit=limit, flags=flags)
+    _call(library, "aclUnderstudyStartRecording", os.fsencode(path), ctypes.byref(options))
+
+
+def stop_recording() -> None:
+    library = _loaded_library()
+    if library is None:
+        raise ServerError("this process is not recorded")
+    _call(library, "aclUnderstudyStopRecording")
+
+
+def installed_command() -> Optional[str]:
+    """The command understudy: that of the tree that the loaded library is in, else one in PATH."""
+    for path in _loaded_paths():
+        command = os.path.join(os.path.dirname(path), os.pardir, "bin", "understudy")
+        if os.access(command, os.X_OK):
+            return os.path.normpath(command)
+    return shutil.which("understudy")
+
+
 def listen(hear: Callable[[str], object]) -> bool:
     """Has hear called with a sentence about each call or task of this process that fails.
 
@@ -212,6 +261,22 @@ def _set_listener(listener: ctypes._FuncPointer) -> bool:
         raise ServerError(f"aclUnderstudySetErrorListener failed with {ret}")
     _listener = listener  # the one before is not in use any more
     return True
+
+
+def _call(library: ctypes.CDLL, name: str, *arguments: object) -> None:
+    ret = _function(library, name)(*arguments)
+    if ret == 0:
+        return
+    recent = _function(library, "aclGetRecentErrMsg")
+    recent.restype = ctypes.c_char_p
+    sentence = _text(recent() or b"").strip()
+    raise ServerError(sentence or f"{name} failed with {ret}")
+
+
+def _loaded_paths() -> List[str]:
+    with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as maps:
+        lines = [line.rstrip("\n").split(maxsplit=5) for line in maps]
+    return [line[5] for line in lines if len(line) == 6 and line[5].endswith("/" + LIBRARY)]
 
 
 def _text(text: bytes) -> str:

@@ -3,8 +3,8 @@
 
 A process has one server for its life, so such a test runs in a fork child of pytest. A test that
 leaves objects on the devices fails, and so does one in which a check finds something (--npu-check).
-A test that fails shows what the software NPU said of failed calls, and one that uses acl without npu
-is told so.
+A test that fails shows what the software NPU said of failed calls, and keeps its recording
+(--npu-record). A test that uses acl without npu is told so.
 """
 from __future__ import annotations
 
@@ -23,9 +23,11 @@ from .forked import (
     tear_down_here,
 )
 from .imports import AclImports
+from .kept import KeptRecording
 from .leaks import leaks_since
 from .library import Finding, Objects, ServerError, objects, take_findings
 from .limit import Limit
+from .recording import Recording
 from .server import Server
 
 _Hook = TypeVar("_Hook", bound=Callable[..., object])
@@ -33,6 +35,7 @@ _Hook = TypeVar("_Hook", bound=Callable[..., object])
 _SERVER = pytest.StashKey[Server]()
 _SESSION_SERVER = pytest.StashKey[Server]()
 _COUNTED_BEFORE = pytest.StashKey[Objects]()
+_RECORDINGS = "npu-recordings"
 _BY_INI = ("product", "devices", "memory")
 _WITHOUT_NPU = (
     "this test uses acl without npu: it runs in the process of pytest, on the server of all"
@@ -76,6 +79,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addini("npu_memory", "memory of each of these devices", default="4G")
     parser.addini("npu_check", "checks of tests that use npu: on, off, or a list", default="off")
     parser.addini("npu_check_suppressions", "file of findings that are known", default="")
+    parser.addini(
+        "npu_record", "folder of recordings of failed tests that use npu, or off", default="off"
+    )
     parser.addini("npu_missing", "tests that use acl without npu: warn, error, off", default="warn")
     group = parser.getgroup("understudy")
     group.addoption(
@@ -84,6 +90,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         const="on",
         metavar="LIST",
         help="let tests that use npu fail where checks find mistakes: all, or --npu-check=LIST",
+    )
+    group.addoption(
+        "--npu-record",
+        nargs="?",
+        const=_RECORDINGS,
+        metavar="DIR",
+        help="record tests that use npu, and keep the recordings of those that fail: in"
+        f" {_RECORDINGS}, or --npu-record=DIR",
     )
     group.addoption(
         "--npu-in-process",
@@ -111,6 +125,12 @@ def pytest_configure(config: pytest.Config) -> None:
     if checks and os.path.exists(checks):
         raise pytest.UsageError(
             f"--npu-check takes {checks} for a list of checks; write --npu-check=on {checks}"
+        )
+    folder = config.getoption("npu_record")
+    if folder not in (None, _RECORDINGS) and "--npu-record" in config.invocation_params.args:
+        raise pytest.UsageError(
+            f"--npu-record takes {folder} for its folder; write --npu-record={folder}, or"
+            f" --npu-record={_RECORDINGS} {folder}"
         )
 
 
@@ -151,17 +171,26 @@ def _has_npu(item: pytest.Item) -> bool:
 
 def _run(item: pytest.Item, nextitem: Optional[pytest.Item]) -> Reports:
     in_process = item.config.getoption("npu_in_process")
+    recorded = contextlib.ExitStack()  # where there is no server of its own that records the test
     with contextlib.nullcontext() if in_process else interrupted_by_sigterm():
         try:
             _limit(item)  # a wrong marker is told before the test
-            server = _session_server(item) if in_process else _make_server(item)
+            recording = _recording(item)
+            server = _session_server(item) if in_process else _make_server(item, recording)
+            if in_process and recording is not None:
+                recorded.enter_context(Recording(recording.path, ring=True))
         except (ServerError, TypeError, ValueError, OSError) as error:
             failed = make_report(item, "setup", f"no server for this test: {error}")
             return [failed, make_report(item, "teardown"), *tear_down_here(item, nextitem)]
         if in_process:
-            return _run_counted(item, server, nextitem)
-        with contextlib.closing(server), _ERRORS.left_to_child():
-            return run_in_child(item, nextitem, lambda: _run_on(item, server))
+            with recorded:
+                reports = _run_counted(item, server, nextitem)
+        else:
+            with contextlib.closing(server), _ERRORS.left_to_child():
+                reports = run_in_child(item, nextitem, lambda: _run_on(item, server))
+        if recording is not None:
+            recording.close(reports)
+        return reports
 
 
 def _run_on(item: pytest.Item, server: Server) -> Reports:
@@ -186,9 +215,10 @@ def _marked(item: pytest.Item) -> Dict[str, Any]:
     return keywords
 
 
-def _make_server(item: pytest.Item) -> Server:
+def _make_server(item: pytest.Item, recording: Optional[KeptRecording] = None) -> Server:
     settings = {key: item.config.getini(f"npu_{key}") for key in _BY_INI}
     settings.update(_check_settings(item.config))
+    settings.update(recording.settings if recording is not None else {})
     settings.update(_marked(item))
     settings.pop("leaks", None)
     return Server(**settings)
@@ -202,6 +232,16 @@ def _check_settings(config: pytest.Config) -> Dict[str, Any]:
     if not known:
         return {"check": chosen}
     return {"check": chosen, "check_suppressions": os.path.join(str(config.rootpath), known)}
+
+
+def _recording(item: pytest.Item) -> Optional[KeptRecording]:
+    config = item.config
+    chosen = config.getoption("npu_record")
+    base = str(config.invocation_params.dir if chosen else config.rootpath)
+    folder = chosen or config.getini("npu_record")
+    if folder == "off" or "trace" in _marked(item):  # such a test has one of its own
+        return None
+    return KeptRecording(os.path.abspath(os.path.join(base, folder)), item.nodeid)
 
 
 def _session_server(item: pytest.Item) -> Server:

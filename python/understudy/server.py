@@ -48,6 +48,10 @@ KEYS = (
     "check_exit",
     "check_report",
     "check_suppressions",
+    "trace",
+    "trace_limit",
+    "trace_ring",
+    "trace_stacks",
 )
 
 
