@@ -22,10 +22,12 @@ class FutexTurns {
 
   // The side that asks.
   void there_and_back() {
-    const uint32_t before = answered_.load();
-    set(asked_, before + 1);
-    wait_for_change(answered_, before);
+    there();
+    back();
   }
+  // Its two halves.
+  void there() { set(asked_, answered_.load() + 1); }
+  void back() { wait_for_change(answered_, asked_.load() - 1); }
   void end() { set(asked_, kEnd); }
   // The side that answers, until the end.
   void serve() {

@@ -5,6 +5,8 @@
 // spinning does for every task.
 #include <sys/resource.h>
 
+#include <algorithm>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -31,6 +33,8 @@ class FutexPartner {
   }
 
   void there_and_back() { turns_.there_and_back(); }
+  void there() { turns_.there(); }
+  void back() { turns_.back(); }
 
  private:
   FutexTurns turns_{FutexTurns::Between::kThreads};
@@ -92,14 +96,42 @@ double one_at_a_time(const Memory& memory, aclrtStream stream, unsigned tasks) {
   return time.nanoseconds() / tasks;
 }
 
-// The same when no worker has been awake for a while.
-double one_after_a_rest(const Memory& memory, aclrtStream stream, unsigned tasks) {
-  double total = 0;
-  for (unsigned i = 0; i < tasks; ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    total += one_at_a_time(memory, stream, 1);
+// ---- After a rest ----
+
+// Medians, in nanoseconds: what was measured once per rest.
+struct AfterRest {
+  double submit;
+  double submit_and_wait;
+  double futex_wake;  // of a thread that sleeps, without waiting for it
+};
+
+double median_of(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+AfterRest measure_after_rest(const Memory& memory, aclrtStream stream, FutexPartner& partner,
+                             std::chrono::microseconds rest, unsigned count) {
+  std::vector<double> submits;
+  std::vector<double> waits;
+  std::vector<double> wakes;
+  for (unsigned i = 0; i < count; ++i) {
+    std::this_thread::sleep_for(rest);
+    const Stopwatch time;
+    set_bytes(memory, stream);
+    submits.push_back(time.nanoseconds());
+    check(aclrtSynchronizeStream(stream));
+    waits.push_back(time.nanoseconds());
   }
-  return total / tasks;
+  for (unsigned i = 0; i < count; ++i) {
+    std::this_thread::sleep_for(rest);
+    const Stopwatch time;
+    partner.there();
+    wakes.push_back(time.nanoseconds());
+    partner.back();
+  }
+  return {median_of(submits), median_of(waits), median_of(wakes)};
 }
 
 // Microseconds of processor time per second in which there is no work.
@@ -112,7 +144,7 @@ double idle_cost(std::chrono::milliseconds rest) {
     };
     return microseconds(usage.ru_utime) + microseconds(usage.ru_stime);
   };
-  std::this_thread::sleep_for(std::chrono::milliseconds(1));  // workers fall asleep
+  std::this_thread::sleep_for(std::chrono::milliseconds(10));  // workers fall asleep
   const double before = used();
   std::this_thread::sleep_for(rest);
   return (used() - before) / (static_cast<double>(rest.count()) / 1e3);
@@ -156,11 +188,19 @@ int main(int argc, char** argv) {
       medians(repetitions, {[&] { return one_at_a_time(memory, streams[0], tasks); },
                             [&] { return hand_off(partner, turns); }});
   report.add({"queue one and wait for it", kNanoseconds, times[0], times[1], {.at_most = 1000}});
-  report.add({"the same after a rest of 1 ms",
-              kNanoseconds,
-              one_after_a_rest(memory, streams[0], report.full_or_smoke(200U, 2U)),
-              {},
-              {}});
+  const unsigned rests = report.full_or_smoke(300U, 2U);
+  for (const unsigned rest : {100U, 500U, 2000U, 10'000U}) {
+    const AfterRest after =
+        measure_after_rest(memory, streams[0], partner, std::chrono::microseconds(rest), rests);
+    const bool dozes = rest <= 2000;  // beyond, a sleeping worker is woken
+    const std::string name =
+        "queue one after " + std::to_string(rest / 1000.0).substr(0, 4) + " ms";
+    report.add({name, kNanoseconds, after.submit, after.futex_wake,
+                dozes ? Goal{.at_most = 300} : Goal{.at_least_better = 1 / 1.2}});
+    report.add({"  and wait for it", kNanoseconds, after.submit_and_wait, after.futex_wake,
+                dozes ? Goal{.at_most = 1000} : Goal{}});
+  }
+  report.note("medians; baseline: one futex wake of a thread that sleeps");
   report.add({"64 idle streams, processor time per s",
               kMicroseconds,
               idle_cost(report.full_or_smoke(std::chrono::milliseconds(500),

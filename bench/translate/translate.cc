@@ -104,6 +104,51 @@ auto copier(Team& team, const Target& target, const Plan& plan) {
   };
 }
 
+// ---- One place again and again: what the call itself costs ----
+
+// Nanoseconds above a bare copy of as many bytes.
+void measure_places(const Report& report) {
+  constexpr size_t kOdd = 5 * kGranule + 4096;  // ends within a granule
+  const unsigned copies = report.full_or_smoke(20'000U, 100U);
+  const unsigned repetitions = report.full_or_smoke(101U, 1U);
+  const auto allocated = [](size_t size) {
+    void* memory = nullptr;
+    check(aclrtMalloc(&memory, size, ACL_MEM_MALLOC_HUGE_FIRST));
+    check(aclrtMemset(memory, size, 1, size));
+    return static_cast<std::byte*>(memory);
+  };
+  std::byte* const one = allocated(2 * kGranule);
+  std::byte* const other = allocated(2 * kGranule);
+  std::byte* const odd = allocated(kOdd);
+  alignas(kLine) static Line from{};
+  alignas(kLine) static Line to{};
+  const auto timed = [copies](auto copy) {
+    return [copies, copy] {
+      const Stopwatch time;
+      for (unsigned i = 0; i < copies; ++i) copy();
+      return time.nanoseconds() / copies;
+    };
+  };
+  const std::vector<double> times = medians(
+      repetitions,
+      {timed(
+           [=] { check(aclrtMemcpy(one, kLine, from.data(), kLine, ACL_MEMCPY_HOST_TO_DEVICE)); }),
+       timed([=] { check(aclrtMemcpy(one, kLine, other, kLine, ACL_MEMCPY_DEVICE_TO_DEVICE)); }),
+       timed([=] {
+         check(
+             aclrtMemcpy(odd + kOdd - kLine, kLine, from.data(), kLine, ACL_MEMCPY_HOST_TO_DEVICE));
+       }),
+       timed([] {
+         memcpy(to.data(), from.data(), kLine);
+         asm volatile("" : : : "memory");
+       })});
+  constexpr Goal kQuick{.at_most_above = 25};
+  report.add({"one line, to the device", kNanoseconds, times[0], times[3], kQuick});
+  report.add({"one line, within the device", kNanoseconds, times[1], times[3], kQuick});
+  report.add({"one line, to an allocation's last", kNanoseconds, times[2], times[3], kQuick});
+  for (std::byte* const memory : {one, other, odd}) check(aclrtFree(memory));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -114,6 +159,7 @@ int main(int argc, char** argv) {
   const size_t blocks = report.full_or_smoke<size_t>(256, 8);
   const unsigned repetitions = report.full_or_smoke(101U, 1U);
   start_device();
+  measure_places(report);
   Subject subject(blocks, kSizes[sizes - 1].first);
   Baseline baseline(blocks);
   Team one(1);

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Do calls cost more where there is more of everything? The same rounds with one thread and with a
+// thousand that have copied, alive or ended; the baseline is the one thread of the same process.
+#include <algorithm>
+#include <cstdlib>
+#include <latch>
+#include <thread>
+#include <vector>
+
+#include "support/device.h"
+#include "support/fail.h"
+#include "support/measure.h"
+#include "support/private_server.h"
+#include "support/report.h"
+
+namespace {
+
+using namespace bench;
+
+constexpr size_t kSmall = size_t{4} << 10;
+
+// Threads that have copied, and wait.
+class Crowd {
+ public:
+  Crowd(unsigned size, void* device) : copied_(size), end_(1) {
+    for (unsigned i = 0; i < size; ++i) {
+      threads_.emplace_back([this, device] {
+        char byte = 0;
+        check(aclrtSetDevice(0));
+        check(aclrtMemcpy(device, 1, &byte, 1, ACL_MEMCPY_HOST_TO_DEVICE));
+        copied_.count_down();
+        end_.wait();
+      });
+    }
+    copied_.wait();
+  }
+  ~Crowd() {
+    end_.count_down();
+    for (std::thread& thread : threads_) thread.join();
+  }
+  Crowd(const Crowd&) = delete;
+  Crowd& operator=(const Crowd&) = delete;
+
+ private:
+  std::latch copied_;
+  std::latch end_;
+  std::vector<std::thread> threads_;
+};
+
+double allocate_and_free(unsigned count) {
+  const Stopwatch time;
+  for (unsigned i = 0; i < count; ++i) {
+    void* memory = nullptr;
+    check(aclrtMalloc(&memory, kSmall, ACL_MEM_MALLOC_HUGE_FIRST));
+    check(aclrtFree(memory));
+  }
+  return time.nanoseconds() / count;
+}
+
+double create_to_free(unsigned count, void* range) {
+  const Stopwatch time;
+  for (unsigned i = 0; i < count; ++i) {
+    const aclrtDrvMemHandle block = create_block(kGranule);
+    map_block(range, kGranule, block);
+    check(aclrtUnmapMem(range));
+    check(aclrtFreePhysical(block));
+  }
+  return time.nanoseconds() / count;
+}
+
+// ---- Many blocks ----
+
+// Nanoseconds per free of blocks of 2 to 3 MiB, in any order.
+double free_in_any_order(unsigned blocks) {
+  std::vector<void*> live(blocks);
+  Xorshift random(blocks);
+  for (void*& block : live) {
+    check(aclrtMalloc(&block, (size_t{2} << 20) + random.next() % (size_t{1} << 20),
+                      ACL_MEM_MALLOC_HUGE_FIRST));
+  }
+  for (size_t i = blocks - 1; i > 0; --i) std::swap(live[i], live[random.next() % (i + 1)]);
+  const Stopwatch time;
+  for (void* const block : live) check(aclrtFree(block));
+  return time.nanoseconds() / blocks;
+}
+
+// Nanoseconds per map and unmap of one block in a reservation of many, another one each time.
+double map_anywhere(unsigned count, const std::vector<std::byte*>& ranges,
+                    aclrtDrvMemHandle block) {
+  Xorshift random(count);
+  const Stopwatch time;
+  for (unsigned i = 0; i < count; ++i) {
+    std::byte* const range = ranges[random.next() % ranges.size()];
+    map_block(range, kGranule, block);
+    check(aclrtUnmapMem(range));
+  }
+  return time.nanoseconds() / count;
+}
+
+// The least of several, which other programs have disturbed least.
+template <typename Round>
+double least(unsigned repetitions, Round round) {
+  double best = round();
+  for (unsigned i = 1; i < repetitions; ++i) best = std::min(best, round());
+  return best;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const Report report("growth", argc, argv);
+  setenv("UNDERSTUDY_MEMORY", "1T", 1);  // nothing of it is touched
+  use_private_server();
+  const unsigned threads = report.full_or_smoke(1000U, 10U);
+  const unsigned count = report.full_or_smoke(5000U, 10U);
+  const unsigned repetitions = report.full_or_smoke(31U, 1U);
+  const std::vector<double> times = medians_in_children(report.full_or_smoke(5U, 1U), [=] {
+    start_device();
+    void* device = nullptr;
+    check(aclrtMalloc(&device, kSmall, ACL_MEM_MALLOC_HUGE_FIRST));
+    void* const range = reserve_addresses(kGranule);
+    std::vector<double> measured;
+    const auto measure = [&] {
+      measured.push_back(least(repetitions, [&] { return allocate_and_free(count); }));
+      measured.push_back(least(repetitions, [&] { return create_to_free(count / 4, range); }));
+    };
+    measure();
+    {
+      const Crowd crowd(threads, device);
+      measure();
+    }
+    measure();
+    return measured;
+  });
+  constexpr Goal kFlat{.at_least_better = 1 / 1.3};
+  const unsigned many = report.full_or_smoke(100'000U, 20U);
+  const unsigned reservations = report.full_or_smoke(1'000'000U, 20U);
+  const std::vector<double> sizes = medians_in_children(report.full_or_smoke(5U, 1U), [=] {
+    start_device();
+    std::vector<double> measured;
+    measured.push_back(least(repetitions, [] { return free_in_any_order(10); }));
+    measured.push_back(least(3, [=] { return free_in_any_order(many); }));
+    const aclrtDrvMemHandle block = create_block(kGranule);
+    std::vector<std::byte*> ranges = {reserve_addresses(kGranule)};
+    measured.push_back(least(repetitions, [&] { return map_anywhere(count, ranges, block); }));
+    while (ranges.size() < reservations) ranges.push_back(reserve_addresses(kGranule));
+    measured.push_back(least(repetitions, [&] { return map_anywhere(count, ranges, block); }));
+    return measured;
+  });
+  report.add({"malloc + free, 1000 threads alive", kNanoseconds, times[2], times[0], kFlat});
+  report.add({"malloc + free, 1000 threads ended", kNanoseconds, times[4], times[0], kFlat});
+  report.add({"create to free, 1000 threads alive", kNanoseconds, times[3], times[1], kFlat});
+  report.add({"create to free, 1000 threads ended", kNanoseconds, times[5], times[1], kFlat});
+  report.add({"free one of 100 k blocks", kNanoseconds, sizes[1], sizes[0], {.at_most = 300}});
+  report.add(
+      {"map + unmap, one of 1 M reservations", kNanoseconds, sizes[3], sizes[2], {.at_most = 200}});
+  report.note("baseline: one of ten blocks; one reservation");
+  report.note("baseline: the one thread of the process, before the others");
+}
