@@ -16,6 +16,7 @@
 #include "observe/recorder.h"
 #include "observe/recording_definitions.h"
 #include "observe/recording_file.h"
+#include "observe/recording_use.h"
 #include "platform/host_facts.h"
 #include "platform/tick_clock.h"
 
@@ -110,6 +111,32 @@ class Recorder::State {
   Mutex mutex_{LockRank::kRecording};
   std::array<Spare, 1024> spare_ US_GUARDED_BY(mutex_){};
   size_t spare_count_ US_GUARDED_BY(mutex_) = 0;
+};
+
+// What is recorded stays for the life of this, as far as it is the calling thread's affair.
+class Recorder::Use {
+ public:
+  Use() noexcept;
+  ~Use() {
+    if (record_ == nullptr) return;
+    record_->used.store(nullptr, std::memory_order_release);
+    if (record_ != own_use_record) [[unlikely]]
+      release_use_record(*record_);
+  }
+  Use(const Use&) = delete;
+  Use& operator=(const Use&) = delete;
+
+  // Null if nothing is recorded.
+  State* state() const { return state_; }
+  State* operator->() const { return state_; }
+  State& operator*() const { return *state_; }
+  explicit operator bool() const { return state_ != nullptr; }
+
+ private:
+  State* find() noexcept;
+
+  UseRecord* record_ = nullptr;  // null if it is used around this already
+  State* state_ = nullptr;
 };
 
 }  // namespace understudy
