@@ -5,7 +5,6 @@
 // that the reservation is not alive, or not the one it looked for.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 
 #include "base/mutex.h"
@@ -35,12 +34,11 @@ struct ReservationOwner {
   friend bool operator==(const ReservationOwner&, const ReservationOwner&) = default;
 };
 
-struct Reservation {
+// In a cache line of its own: a call finds it by its address, and looks at nothing beside it.
+struct alignas(64) Reservation {
   Mutex mutex{LockRank::kReservation};
   uint32_t index = 0;
   uint32_t pool_next = 0;
-  // Goes up when the slot begins and when it ends to be this reservation.
-  std::atomic<uint64_t> generation{0};
   VirtualRange range US_GUARDED_BY(mutex);     // empty when dead
   bool occupied US_GUARDED_BY(mutex) = false;  // the host's address space holds the range as well
   ReservationUse use US_GUARDED_BY(mutex) = ReservationUse::kNone;
@@ -49,17 +47,6 @@ struct Reservation {
   uint64_t mappings US_GUARDED_BY(mutex) = 0;
   ReservationOwner owner US_GUARDED_BY(mutex);
 };
-
-// A reservation as it was found, to be looked at again later.
-struct ReservationReference {
-  Reservation* reservation = nullptr;
-  VirtualRange range;
-  uint64_t generation = 0;
-
-  bool is_still_around(VirtualAddress address) const {
-    return range.contains(address) &&
-           reservation->generation.load(std::memory_order_relaxed) == generation;
-  }
-};
+static_assert(sizeof(Reservation) == 64);
 
 }  // namespace understudy

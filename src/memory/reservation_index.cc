@@ -156,6 +156,7 @@ Result<Reservation*> ReservationIndex::enter_locked(Placement placement, Reserve
   if (!index) return Error::format(ErrorCode::kOutOfResources, "too many live reservations");
   ScopeExit undo_slot([&] { pool_.give_back(*index); });
   Reservation& reservation = pool_.at(*index);
+  directory_.prepare();
   by_base_.emplace(placement.range.base,
                    Entry{placement.range.end(), &reservation, placement.hold});
   undo_slot.dismiss();
@@ -170,8 +171,8 @@ Result<Reservation*> ReservationIndex::enter_locked(Placement placement, Reserve
     reservation.range = placement.range;
     reservation.mappings = 0;
     reservation.owner = {};
-    reservation.generation.fetch_add(1, std::memory_order_relaxed);
   }
+  directory_.enter(placement.range, reservation);
   if (placement.hold == Hold::kHostByItsChoice) ++chosen_by_host_;
   kinds_.note_device(placement.range);
   return &reservation;
@@ -205,11 +206,11 @@ Result<void> ReservationIndex::remove(VirtualAddress base) {
                            static_cast<unsigned long long>(reservation.mappings), to_pointer(base));
     }
     reservation.range = {};
-    reservation.generation.fetch_add(1, std::memory_order_relaxed);
   }
   // Under the index lock, or a new reservation could meet the old occupation of its range.
   const Hold hold = entry->second.hold;
   const VirtualRange range{base, entry->second.end - base};
+  directory_.leave(range);
   if (hold != Hold::kNobody && !platform::vacate(range)) still_occupied_.push_back(range);
   if (hold == Hold::kHostByItsChoice) --chosen_by_host_;
   by_base_.erase(entry);
@@ -231,17 +232,6 @@ bool ReservationIndex::is_occupied(VirtualAddress address) {
   return overlapping_locked({address, 1}) != nullptr ||
          std::any_of(still_occupied_.begin(), still_occupied_.end(),
                      [&](VirtualRange range) { return range.contains(address); });
-}
-
-std::optional<ReservationReference> ReservationIndex::find(VirtualAddress address) {
-  MutexLock lock(mutex_);
-  const auto next = by_base_.upper_bound(address);
-  if (next == by_base_.begin()) return std::nullopt;
-  const auto& [base, entry] = *std::prev(next);
-  if (address >= entry.end) return std::nullopt;
-  return ReservationReference{entry.reservation,
-                              {base, entry.end - base},
-                              entry.reservation->generation.load(std::memory_order_relaxed)};
 }
 
 ReservationCount ReservationIndex::count() const {

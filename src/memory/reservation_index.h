@@ -18,6 +18,7 @@
 #include "memory/address_layout.h"
 #include "memory/page_table.h"
 #include "memory/reservation.h"
+#include "memory/reservation_directory.h"
 
 namespace understudy {
 
@@ -53,8 +54,9 @@ class ReservationIndex {
   // Ends a reservation that has no mappings.
   Result<void> remove(VirtualAddress base);
 
-  // The live reservation around an address. The caller locks it and looks again.
-  std::optional<ReservationReference> find(VirtualAddress address);
+  // The reservation or the arena around an address; null if there is none. Takes no lock: it may
+  // end at any time, so the caller takes its lock and looks whether it is still the one.
+  Reservation* find(VirtualAddress address) const { return directory_.find(address); }
   bool overlaps(VirtualRange range);
   // Whether the host holds the address for a reservation, or for one that was released and whose
   // range it kept.
@@ -91,6 +93,7 @@ class ReservationIndex {
     Hold hold;
   };
   std::map<VirtualAddress, Entry> by_base_ US_GUARDED_BY(mutex_);
+  ReservationDirectory directory_;  // changed under the lock, read without
   // Ranges that the kernel placed do not merge into one map entry as our own do, and map entries
   // are few: past a bound such reservations exist in the table alone.
   static constexpr unsigned kMaxChosenByHost = 4096;

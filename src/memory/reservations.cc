@@ -2,8 +2,6 @@
 #include "memory/reservations.h"
 
 #include <algorithm>
-#include <array>
-#include <atomic>
 #include <bit>
 
 #include "base/size_text.h"
@@ -13,8 +11,6 @@ namespace understudy {
 
 namespace {
 
-std::atomic<uint64_t> next_id{1};
-
 // RESV-15: the alignment of an expected address grows with the size.
 uint64_t expected_alignment(uint64_t size) {
   return size >= kGiB ? kGiB : std::max(std::bit_ceil(size), kGranule);
@@ -23,9 +19,7 @@ uint64_t expected_alignment(uint64_t size) {
 }  // namespace
 
 Reservations::Reservations(const Settings& settings, const Translation& translation)
-    : settings_(settings),
-      translation_(translation),
-      id_(next_id.fetch_add(1, std::memory_order_relaxed)) {}
+    : settings_(settings), translation_(translation) {}
 
 Result<VirtualAddress> Reservations::reserve(uint64_t size, ReservedPages pages,
                                              std::optional<VirtualAddress> expected) {
@@ -79,33 +73,11 @@ Result<void> Reservations::release(VirtualAddress base) {
   return {};
 }
 
-Reservation* Reservations::find(VirtualAddress address) {
-  // Programs map block after block into the same reservation. A hint from another object or to a
-  // reservation that ended meanwhile does no harm: the caller looks again under its lock.
-  struct Hint {
-    uint64_t id = 0;
-    ReservationReference found;
-  };
-  static constexpr size_t kHints = 4;
-  thread_local std::array<Hint, kHints> hints [[gnu::tls_model("initial-exec")]];
-  Hint& hint = hints[address / kGiB % kHints];
-  if (hint.id == id_ && hint.found.is_still_around(address)) return hint.found.reservation;
-  const std::optional<ReservationReference> found = index_.find(address);
-  if (!found) return nullptr;
-  hint = {id_, *found};
-  return found->reservation;
-}
-
-bool Reservations::contains(VirtualAddress address) {
-  return was_device(address) && index_.find(address).has_value();
-}
-
 ReservationUse Reservations::use_of(VirtualAddress address) {
-  const std::optional<ReservationReference> found = index_.find(address);
-  if (!found) return ReservationUse::kNone;
-  MutexLock lock(found->reservation->mutex);
-  return found->reservation->range.contains(address) ? found->reservation->use
-                                                     : ReservationUse::kNone;
+  Reservation* const found = find(address);
+  if (found == nullptr) return ReservationUse::kNone;
+  MutexLock lock(found->mutex);
+  return found->range.contains(address) ? found->use : ReservationUse::kNone;
 }
 
 bool Reservations::has_host_memory(VirtualAddress address) {

@@ -27,10 +27,9 @@ class Reservations {
   Result<VirtualAddress> reserve_uncached(uint64_t size, VirtualAddress expected);
   Result<void> release(VirtualAddress base);
 
-  // The reservation or the arena around an address; null if there is none. It may end at any time:
-  // the caller takes its lock and looks whether it is still the one.
-  Reservation* find(VirtualAddress address);
-  bool contains(VirtualAddress address);
+  // See ReservationIndex::find.
+  Reservation* find(VirtualAddress address) const { return index_.find(address); }
+  bool contains(VirtualAddress address) const { return find(address) != nullptr; }
   // What the addresses around one are reserved for.
   ReservationUse use_of(VirtualAddress address);
   bool overlaps(VirtualRange range) { return index_.overlaps(range); }
@@ -51,7 +50,6 @@ class Reservations {
 
   const Settings& settings_;
   const Translation& translation_;
-  const uint64_t id_;  // tells objects of this class apart in per-thread hints
   ReservationIndex index_;
 };
 

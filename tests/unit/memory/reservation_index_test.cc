@@ -26,7 +26,13 @@ class ReservationIndexTest : public testing::Test {
     for (const auto& [base, size] : live_) EXPECT_TRUE(is_ok(index_.remove(base)));
   }
 
-  bool is_found(VirtualAddress address) { return index_.find(address).has_value(); }
+  bool is_found(VirtualAddress address) { return index_.find(address) != nullptr; }
+  VirtualRange range_around(VirtualAddress address) {
+    Reservation* const found = index_.find(address);
+    if (found == nullptr) return {};
+    MutexLock lock(found->mutex);
+    return found->range;
+  }
   VirtualRange add(uint64_t size, uint64_t alignment = kGranule) {
     const VirtualRange range = value_of(index_.add_anywhere(size, alignment, ReservedPages::kHuge));
     live_.emplace(range.base, range.size);
@@ -51,7 +57,7 @@ TEST_F(ReservationIndexTest, RangeIsFoundByEveryAddressInsideAndNoOther) {
   const VirtualRange range = add(3 * kGranule);
   for (const VirtualAddress address : {range.base, range.base + 1, range.end() - 1}) {
     EXPECT_TRUE(is_found(address));
-    EXPECT_EQ(index_.find(address)->range, range);
+    EXPECT_EQ(range_around(address), range);
   }
   EXPECT_FALSE(is_found(range.end()));
   EXPECT_FALSE(is_found(range.base - 1));
