@@ -19,6 +19,10 @@ namespace {
 // Neighbouring cold granules are committed together, but others wait for no more than this.
 constexpr uint64_t kMaxRun = 64;
 
+// The same for granules that go back to the host: meanwhile the kernel lets no other thread get
+// pages of the file.
+constexpr uint64_t kMaxDiscard = 2;
+
 uint64_t first_granule(uint64_t offset) { return offset >> kGranuleShift; }
 uint64_t end_granule(uint64_t offset, uint64_t size) {
   return (offset + size + kGranule - 1) >> kGranuleShift;
@@ -196,10 +200,12 @@ Result<void> BackingFile::set_aside(uint64_t offset, uint64_t size) {
 }
 
 void BackingFile::decommit(uint64_t offset, uint64_t size) {
+  const uint64_t portion = std::max(kMaxDiscard, alignment() / kGranule);
   const uint64_t end = end_granule(offset, size);
   for (uint64_t at = first_granule(offset); at < end;) {
+    const uint64_t limit = std::min(end, at + portion);
     uint64_t run_end = at;
-    while (run_end < end && is_committed(states_.at(run_end))) ++run_end;
+    while (run_end < limit && is_committed(states_.at(run_end))) ++run_end;
     if (run_end == at) {
       ++at;
       continue;

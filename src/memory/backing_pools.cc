@@ -2,6 +2,7 @@
 #include "memory/backing_pools.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "platform/host_facts.h"
 
@@ -29,7 +30,8 @@ BackingPools::BackingPools(const Settings& settings, const Server& server)
     : budget_(budget_kind(settings), settings.host_budget.value_or(0), &server),
       server_(server),
       max_free_committed_(std::min(platform::total_memory() / 8, 2 * kGiB)),
-      node_options_(options_for("understudy-host-numa", settings)) {
+      node_options_(options_for("understudy-host-numa", settings)),
+      decay_([](void* self) { return static_cast<BackingPools*>(self)->give_back_idle(); }, this) {
   for (unsigned device = 0; device < settings.devices; ++device) {
     ExtentAllocatorOptions options =
         options_for("understudy-device-" + std::to_string(device), settings);
@@ -40,7 +42,7 @@ BackingPools::BackingPools(const Settings& settings, const Server& server)
   host_ = std::make_unique<ExtentAllocator>(options_for("understudy-host", settings), budget_);
 }
 
-ExtentAllocatorOptions BackingPools::options_for(std::string name, const Settings& settings) const {
+ExtentAllocatorOptions BackingPools::options_for(std::string name, const Settings& settings) {
   return {.name = std::move(name),
           .file_size = file_size(settings.memory),
           .backing = settings.backing,
@@ -48,7 +50,13 @@ ExtentAllocatorOptions BackingPools::options_for(std::string name, const Setting
           .numa_node = std::nullopt,
           .slots = &server_.slots(),
           .figures = &server_.figures(),
-          .max_free_committed = max_free_committed_};
+          .max_free_committed = max_free_committed_,
+          .decay = &decay_};
+}
+
+void BackingPools::remove_cache(MemoryCache& cache) {
+  decay_.end();
+  std::erase(caches_, &cache);
 }
 
 ExtentAllocator& BackingPools::of(Location location) {
@@ -87,14 +95,37 @@ Result<void> BackingPools::commit(BackingFile& backing, uint64_t offset, uint64_
   return backing.commit(offset, size);
 }
 
+template <typename Visit>
+void BackingPools::for_each_allocator(Visit visit) {
+  visit(*host_);
+  for (const std::unique_ptr<ExtentAllocator>& device : devices_) visit(*device);
+  for (std::optional<uint32_t> last;;) {
+    ExtentAllocator* node = nullptr;
+    {
+      MutexLock lock(mutex_);
+      const auto next = last ? nodes_.upper_bound(*last) : nodes_.begin();
+      if (next == nodes_.end()) return;
+      last = next->first;
+      node = next->second.get();
+    }
+    visit(*node);
+  }
+}
+
 void BackingPools::relieve_pressure() {
   // One thread at a time: what another one is giving back right now counts as well.
   MutexLock relief(relief_mutex_);
   for (MemoryCache* const cache : caches_) cache->trim();
-  host_->trim();
-  for (const std::unique_ptr<ExtentAllocator>& device : devices_) device->trim();
-  MutexLock lock(mutex_);
-  for (const auto& [id, node] : nodes_) node->trim();
+  for_each_allocator([](ExtentAllocator& allocator) { allocator.trim(); });
+}
+
+bool BackingPools::give_back_idle() {
+  // A thread that runs short meanwhile waits for what is on its way.
+  MutexLock relief(relief_mutex_);
+  bool keeps = false;
+  for (MemoryCache* const cache : caches_) keeps |= cache->give_back_idle();
+  for_each_allocator([&](ExtentAllocator& allocator) { keeps |= allocator.give_back_idle() > 0; });
+  return keeps;
 }
 
 }  // namespace understudy

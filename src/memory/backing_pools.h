@@ -2,7 +2,8 @@
 //
 // All extent allocators of the process, one per device, one for the host and one per NUMA node that
 // is asked for, and the host budget they share. Committing through here gives memory that is only
-// cached back to the system before it says that there is none. Any thread may call anything.
+// cached back to the system before it says that there is none; free memory that nothing asks for
+// goes back within seconds. Any thread may call anything.
 #pragma once
 
 #include <map>
@@ -12,6 +13,7 @@
 #include "base/mutex.h"
 #include "device/location.h"
 #include "device/settings.h"
+#include "memory/decay.h"
 #include "memory/extent_allocator.h"
 #include "memory/host_budget.h"
 #include "server/server.h"
@@ -24,6 +26,9 @@ class MemoryCache {
   virtual ~MemoryCache() = default;
   // Gives it back. Called under pressure, from any thread, with locks down to kRelief held.
   virtual void trim() = 0;
+  // Gives back what was kept during the whole time since the last call. Returns whether something
+  // is kept still. Called by the thread of Decay, which is woken when something is kept.
+  virtual bool give_back_idle() { return false; }
 };
 
 class BackingPools {
@@ -33,6 +38,8 @@ class BackingPools {
 
   // From now on the cache is asked when memory runs short. Before other threads use the set.
   void add_cache(MemoryCache& cache) { caches_.push_back(&cache); }
+  // Memory stays where it is from now on. When no other thread uses the set any more.
+  void remove_cache(MemoryCache& cache);
 
   // REQUIRES: the device or node exists.
   ExtentAllocator& of(Location location);
@@ -45,6 +52,8 @@ class BackingPools {
   // Gives all memory that is only cached back to the system.
   void relieve_pressure();
 
+  // For caches: woken when they keep memory.
+  Decay& decay() { return decay_; }
   HostBudget& budget() { return budget_; }
   const HostBudget& budget() const { return budget_; }
   // What the process tells people of the host memory it has.
@@ -53,7 +62,12 @@ class BackingPools {
   uint64_t max_free_committed() const { return max_free_committed_; }
 
  private:
-  ExtentAllocatorOptions options_for(std::string name, const Settings& settings) const;
+  ExtentAllocatorOptions options_for(std::string name, const Settings& settings);
+  // Calls visit(allocator) for all of them; without a lock, which a NUMA node's would need.
+  template <typename Visit>
+  void for_each_allocator(Visit visit);
+  // Gives back what was free for a while. Returns whether something is kept still.
+  bool give_back_idle();
 
   HostBudget budget_;
   const Server& server_;
@@ -64,7 +78,9 @@ class BackingPools {
   std::vector<MemoryCache*> caches_;
   Mutex relief_mutex_{LockRank::kRelief};
   Mutex mutex_{LockRank::kBackingPools};
+  // Some are added, none is taken away.
   std::map<uint32_t, std::unique_ptr<ExtentAllocator>> nodes_ US_GUARDED_BY(mutex_);
+  Decay decay_;  // ends before what it looks at
 };
 
 }  // namespace understudy

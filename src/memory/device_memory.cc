@@ -57,7 +57,9 @@ uint64_t charged_for(SlotRecord record) { return *align_up(record.usable(), kNor
 class DeviceMemory::Slabs final : public SlabSource {
  public:
   Slabs(DeviceMemory& memory, unsigned device)
-      : memory_(memory), device_(device), heap_(*this, memory.space_.allocations().slabs()) {}
+      : memory_(memory),
+        device_(device),
+        heap_(*this, memory.space_.allocations().slabs(), &memory.pools_.decay()) {}
 
   SlabHeap& heap() { return heap_; }
 
@@ -106,7 +108,7 @@ DeviceMemory::DeviceMemory(const Settings& settings, Capacity& capacity, Backing
   pools.add_cache(*this);
 }
 
-DeviceMemory::~DeviceMemory() = default;
+DeviceMemory::~DeviceMemory() { pools_.remove_cache(*this); }
 
 Result<VirtualAddress> DeviceMemory::allocate(const AllocationRequest& request) {
   const PageKind kind = first_kind(request);
@@ -313,6 +315,12 @@ void DeviceMemory::free_all(unsigned device) {
 
 void DeviceMemory::trim() {
   for (const std::unique_ptr<Slabs>& slabs : slabs_) slabs->heap().trim();
+}
+
+bool DeviceMemory::give_back_idle() {
+  bool keeps = false;
+  for (const std::unique_ptr<Slabs>& slabs : slabs_) keeps |= slabs->heap().give_back_idle();
+  return keeps;
 }
 
 void DeviceMemory::give_back_kept(unsigned device) {

@@ -63,6 +63,7 @@ class DeviceMemory final : public MemoryCache {
   // REQUIRES: the calling thread has prepared its pins. Allocates nothing.
   void free_all(unsigned device);
   void trim() override;
+  bool give_back_idle() override;
   // Gives host memory back to the system that is only kept for the next allocation: behind one
   // device, or all that the process keeps.
   void give_back_kept(unsigned device);

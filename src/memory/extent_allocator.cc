@@ -27,6 +27,9 @@ std::vector<FileKind> ladder(Backing backing) {
   return kinds;
 }
 
+// How much goes back to the system at a time. A smaller portion would only add calls.
+constexpr uint64_t kPortion = 4 * kMiB;
+
 // Giant pages of the pool can only be mapped at multiples of 1 GiB: giant blocks alone are.
 bool fits(FileKind file, PageKind page) {
   return file != FileKind::kHugetlb1G || page == PageKind::kGiant;
@@ -76,37 +79,47 @@ std::optional<Extent> ExtentAllocator::take_recycled(uint64_t size, PageKind kin
   for (unsigned i = recycler.count; i-- > 0;) {
     const Extent extent = recycler.extents[i];
     if (extent.size != size || !fits(extent.backing->kind(), kind)) continue;
-    recycler.bytes -= size;
-    --recycler.count;
-    for (; i < recycler.count; ++i) recycler.extents[i] = recycler.extents[i + 1];
+    recycler.remove_locked(i, 1);
     return extent;
   }
   return std::nullopt;
 }
 
+void ExtentAllocator::Recycler::remove_locked(unsigned first, unsigned some) {
+  for (unsigned i = first; i < first + some; ++i) bytes -= extents[i].size;
+  std::move(extents.begin() + first + some, extents.begin() + count, extents.begin() + first);
+  count -= some;
+  if (idle > first) idle -= std::min(some, idle - first);
+}
+
 Result<Extent> ExtentAllocator::take_from_tier_locked(Tier& tier, uint64_t size) {
   for (Part& part : tier.parts) {
     if (part.free.free_bytes() < size) continue;
-    Result<Extent> taken = take_from_part_locked(part, size);
-    if (taken.ok() || tier.kind != FileKind::kShared) return taken;
+    if (auto taken = take_from_part_locked(part, size)) return *taken;
+    if (tier.kind != FileKind::kShared) {
+      return Error::format(ErrorCode::kOutOfMemory,
+                           "a backing file of %s has no contiguous %s left", options_.name.c_str(),
+                           SizeText(size).c_str());
+    }
   }
   US_TRY(add_backing_file_locked(tier, size));
-  return take_from_part_locked(tier.parts.back(), size);
+  return *take_from_part_locked(tier.parts.back(), size);
 }
 
-Result<Extent> ExtentAllocator::take_from_part_locked(Part& part, uint64_t size) {
+std::optional<Result<Extent>> ExtentAllocator::take_from_part_locked(Part& part, uint64_t size) {
   const std::optional<uint64_t> offset = part.free.take(size, part.backing->alignment());
-  if (!offset) {
-    return Error::format(ErrorCode::kOutOfMemory, "a backing file of %s has no contiguous %s left",
-                         options_.name.c_str(), SizeText(size).c_str());
-  }
+  if (!offset) return std::nullopt;
   if (Result<void> set = part.backing->set_aside(*offset, size); !set.ok()) {
     part.free.give_back(*offset, size);
     return set.error();
   }
-  const Extent extent{part.backing.get(), *offset, size};
-  free_committed_ -= extent.backing->committed_bytes_in(extent.offset, extent.size);
-  return extent;
+  note_taken_locked(part, *offset, size);
+  return Extent{part.backing.get(), *offset, size};
+}
+
+void ExtentAllocator::note_taken_locked(Part& part, uint64_t offset, uint64_t size) {
+  kept_ -= part.kept.remove(offset, size);
+  least_kept_ = std::min(least_kept_, kept_);
 }
 
 // A large mapping may be refused (address space limit, sanitizers): smaller backing files do as
@@ -129,7 +142,8 @@ Result<void> ExtentAllocator::add_backing_file_locked(Tier& tier, uint64_t at_le
   while (true) {
     Result<std::unique_ptr<BackingFile>> backing = BackingFile::create(file_options, size, budget_);
     if (backing.ok()) {
-      tier.parts.push_back({std::move(backing.value()), ExtentMap(size, kGranule)});
+      tier.parts.push_back(
+          {std::move(backing.value()), ExtentMap(size, kGranule), KeptGranules(size)});
       return {};
     }
     if (size == *least) return backing.error();
@@ -138,11 +152,19 @@ Result<void> ExtentAllocator::add_backing_file_locked(Tier& tier, uint64_t at_le
 }
 
 void ExtentAllocator::give_back(const Extent& extent) noexcept {
-  if (try_recycle(extent)) [[likely]]
-    return;
-  Spilled spilled;
-  recycle(extent, spilled);
-  for (unsigned i = 0; i < spilled.count; ++i) give_back_to_file(spilled.extents[i]);
+  if (!try_recycle(extent)) {
+    Spilled spilled;
+    recycle(extent, spilled);
+    for (unsigned i = 0; i < spilled.count; ++i) give_back_to_file(spilled.extents[i]);
+  }
+  note_kept(extent);
+}
+
+void ExtentAllocator::note_kept(const Extent& extent) noexcept {
+  if (options_.decay == nullptr || options_.decay->is_awake()) return;
+  // The first look costs less.
+  if (extent.backing->backing().total() == 0) return;
+  if (extent.backing->committed_bytes_in(extent.offset, extent.size) > 0) options_.decay->wake();
 }
 
 bool ExtentAllocator::try_recycle(const Extent& extent) {
@@ -161,24 +183,17 @@ void ExtentAllocator::recycle(const Extent& extent, Spilled& spilled) {
   Recycler& recycler = recyclers_[thread_shard()];
   MutexLock lock(recycler.mutex);
   unsigned leave = 0;
-  while (recycler.count - leave == kMaxRecycled ||
-         recycler.bytes + extent.size > kMaxRecycledBytes) {
-    recycler.bytes -= recycler.extents[leave].size;
-    spilled.add(recycler.extents[leave++]);
+  uint64_t stay = recycler.bytes;
+  while (recycler.count - leave == kMaxRecycled || stay + extent.size > kMaxRecycledBytes) {
+    stay -= recycler.extents[leave++].size;
   }
-  if (leave > 0) {
-    std::move(recycler.extents.begin() + leave, recycler.extents.begin() + recycler.count,
-              recycler.extents.begin());
-  }
-  recycler.count -= leave;
+  spill_oldest_locked(recycler, leave, spilled);
   recycler.put_locked(extent);
 }
 
-void ExtentAllocator::drain(Recycler& recycler, Spilled& spilled) {
-  MutexLock lock(recycler.mutex);
-  for (unsigned i = 0; i < recycler.count; ++i) spilled.add(recycler.extents[i]);
-  recycler.count = 0;
-  recycler.bytes = 0;
+void ExtentAllocator::spill_oldest_locked(Recycler& recycler, unsigned some, Spilled& spilled) {
+  for (unsigned i = 0; i < some; ++i) spilled.add(recycler.extents[i]);
+  recycler.remove_locked(0, some);
 }
 
 ExtentAllocator::Part& ExtentAllocator::part_of_locked(const BackingFile* backing) {
@@ -191,69 +206,101 @@ ExtentAllocator::Part& ExtentAllocator::part_of_locked(const BackingFile* backin
 }
 
 void ExtentAllocator::add_free_locked(const Extent& extent) noexcept {
-  part_of_locked(extent.backing).free.give_back(extent.offset, extent.size);
-  free_committed_ += extent.backing->committed_bytes_in(extent.offset, extent.size);
+  Part& part = part_of_locked(extent.backing);
+  part.free.give_back(extent.offset, extent.size);
+  kept_ += part.kept.add(extent.offset, extent.size,
+                         [&](uint64_t at) { return extent.backing->is_committed_at(at); });
 }
 
-void ExtentAllocator::give_back_to_file(const Extent& extent) noexcept {
-  {
-    MutexLock lock(mutex_);
-    const uint64_t committed = extent.backing->committed_bytes_in(extent.offset, extent.size);
-    if (free_committed_ + committed <= options_.max_free_committed) return add_free_locked(extent);
-  }
-  // Until it is entered as free, no other thread can have it.
-  extent.backing->decommit(extent.offset, extent.size);
+void ExtentAllocator::add_free(const Extent& extent) noexcept {
   MutexLock lock(mutex_);
   add_free_locked(extent);
 }
 
-ExtentAllocator::Spilled ExtentAllocator::take_committed_parts_locked() {
-  Spilled taken;
-  for (Tier& tier : tiers_) {
-    for (Part& part : tier.parts) {
-      const unsigned before = taken.count;
-      part.free.for_each([&](uint64_t offset, uint64_t size) {
-        if (taken.count == taken.extents.size()) return;
-        if (part.backing->committed_bytes_in(offset, size) == 0) return;
-        taken.add({part.backing.get(), offset, size});
-      });
-      for (unsigned i = before; i < taken.count; ++i) {
-        const Extent& extent = taken.extents[i];
-        free_committed_ -= extent.backing->committed_bytes_in(extent.offset, extent.size);
-        part.free.take_part(extent.offset);
-      }
+void ExtentAllocator::give_back_to_file(const Extent& extent) noexcept {
+  const uint64_t committed = extent.backing->committed_bytes_in(extent.offset, extent.size);
+  {
+    MutexLock lock(mutex_);
+    if (kept_ + committed <= options_.max_free_committed) return add_free_locked(extent);
+  }
+  give_back_decommitted(extent);
+}
+
+void ExtentAllocator::give_back_decommitted(const Extent& extent) noexcept {
+  extent.backing->decommit(extent.offset, extent.size);
+  add_free(extent);
+}
+
+std::optional<Extent> ExtentAllocator::take_kept_locked(Search& search, uint64_t most) {
+  for (; search.tier < tiers_.size(); ++search.tier, search.part = 0) {
+    std::vector<Part>& parts = tiers_[search.tier].parts;
+    for (; search.part < parts.size(); ++search.part, search.offset = 0) {
+      Part& part = parts[search.part];
+      const uint64_t least = part.backing->alignment();
+      const auto run =
+          part.kept.next(search.offset, std::clamp(most, least, std::max(kPortion, least)));
+      if (!run) continue;
+      search.offset = run->offset + run->size;
+      part.free.take_at(run->offset, run->size);
+      note_taken_locked(part, run->offset, run->size);
+      return Extent{part.backing.get(), run->offset, run->size};
     }
   }
-  return taken;
+  return std::nullopt;
+}
+
+uint64_t ExtentAllocator::give_back_kept(uint64_t most) noexcept {
+  Search search;
+  uint64_t given_back = 0;
+  while (given_back < most) {
+    std::optional<Extent> portion;
+    {
+      MutexLock lock(mutex_);
+      portion = take_kept_locked(search, most - given_back);
+    }
+    if (!portion) break;
+    portion->backing->decommit(portion->offset, portion->size);
+    // All of it, unless the host did not take it back.
+    given_back +=
+        portion->size - portion->backing->committed_bytes_in(portion->offset, portion->size);
+    add_free(*portion);
+  }
+  return given_back;
 }
 
 uint64_t ExtentAllocator::trim() {
   for (Recycler& recycler : recyclers_) {
     Spilled recycled;
-    drain(recycler, recycled);
-    MutexLock lock(mutex_);
-    for (unsigned i = 0; i < recycled.count; ++i) add_free_locked(recycled.extents[i]);
-  }
-  uint64_t given_back = 0;
-  while (true) {
-    Spilled taken;
     {
-      MutexLock lock(mutex_);
-      taken = take_committed_parts_locked();
+      MutexLock lock(recycler.mutex);
+      spill_oldest_locked(recycler, recycler.count, recycled);
     }
-    uint64_t before = 0;
-    uint64_t left = 0;  // where the host did not take it back
-    for (unsigned i = 0; i < taken.count; ++i) {
-      const Extent& extent = taken.extents[i];
-      before += extent.backing->committed_bytes_in(extent.offset, extent.size);
-      extent.backing->decommit(extent.offset, extent.size);
-      left += extent.backing->committed_bytes_in(extent.offset, extent.size);
-    }
-    MutexLock lock(mutex_);
-    for (unsigned i = 0; i < taken.count; ++i) add_free_locked(taken.extents[i]);
-    given_back += before - left;
-    if (before == left) return given_back;
+    for (unsigned i = 0; i < recycled.count; ++i) add_free(recycled.extents[i]);
   }
+  return give_back_kept(UINT64_MAX);
+}
+
+uint64_t ExtentAllocator::give_back_idle() {
+  for (Recycler& recycler : recyclers_) {
+    Spilled idle;
+    {
+      MutexLock lock(recycler.mutex);
+      spill_oldest_locked(recycler, recycler.idle, idle);
+      recycler.idle = recycler.count;
+    }
+    for (unsigned i = 0; i < idle.count; ++i) give_back_decommitted(idle.extents[i]);
+  }
+  uint64_t unused = 0;
+  {
+    MutexLock lock(mutex_);
+    unused = least_kept_;
+  }
+  give_back_kept(unused);
+  {
+    MutexLock lock(mutex_);
+    least_kept_ = kept_;
+  }
+  return free_committed_bytes();
 }
 
 HostBacking ExtentAllocator::backing() const {
@@ -281,7 +328,7 @@ uint64_t ExtentAllocator::free_committed_bytes() const {
     }
   }
   MutexLock lock(mutex_);
-  return bytes + free_committed_;
+  return bytes + kept_;
 }
 
 }  // namespace understudy

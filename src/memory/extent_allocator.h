@@ -6,7 +6,8 @@
 // extents are used again as they are: the contents of fresh memory are undefined. First from a
 // short list per shard, which costs one uncontended lock, then best fit from the free extents of
 // the backing files. What is free and committed is bounded; the rest goes back to the system at
-// once, and all of it under pressure.
+// once, what no request has wanted for a while later, and all of it under pressure. It goes back in
+// small portions, each of which is nobody's meanwhile, so that no request waits for the system.
 //
 // Any thread may call anything.
 #pragma once
@@ -24,8 +25,10 @@
 #include "device/page_kind.h"
 #include "device/settings.h"
 #include "memory/backing_file.h"
+#include "memory/decay.h"
 #include "memory/extent_map.h"
 #include "memory/host_budget.h"
+#include "memory/kept_granules.h"
 
 namespace understudy {
 
@@ -46,6 +49,7 @@ struct ExtentAllocatorOptions {
   const OwnFigures* figures = nullptr;
   uint64_t max_free_committed = 0;       // bytes that may stay committed while no one has them
   bool is_written_by_transfers = false;  // and by nothing else, so that the check `init` knows it
+  Decay* decay = nullptr;                // woken when memory is kept; null: it stays
 };
 
 class ExtentAllocator {
@@ -58,6 +62,9 @@ class ExtentAllocator {
 
   // Gives all committed memory that is free back to the system. Returns how many bytes.
   uint64_t trim();
+  // Gives back what was free during the whole time since the last call. Returns how much free
+  // memory is committed still.
+  uint64_t give_back_idle();
 
   // What is behind the backing files on the host, and how much of that is free.
   HostBacking backing() const;
@@ -73,6 +80,7 @@ class ExtentAllocator {
     std::array<Extent, kMaxRecycled> extents US_GUARDED_BY(mutex);
     unsigned count US_GUARDED_BY(mutex) = 0;
     uint64_t bytes US_GUARDED_BY(mutex) = 0;
+    unsigned idle US_GUARDED_BY(mutex) = 0;  // the oldest ones that were there at the last look
 
     bool has_room_locked(uint64_t size) const US_REQUIRES(mutex) {
       return count < kMaxRecycled && bytes + size <= kMaxRecycledBytes;
@@ -81,6 +89,8 @@ class ExtentAllocator {
       extents[count++] = extent;
       bytes += extent.size;
     }
+    // Takes some out from a place on.
+    void remove_locked(unsigned first, unsigned some) US_REQUIRES(mutex);
   };
   // Extents on their way from a recycler to their backing files.
   struct Spilled {
@@ -91,6 +101,13 @@ class ExtentAllocator {
   struct Part {
     std::unique_ptr<BackingFile> backing;
     ExtentMap free;
+    KeptGranules kept;  // of the free ones
+  };
+  // How far a search for kept memory has come.
+  struct Search {
+    size_t tier = 0;
+    size_t part = 0;
+    uint64_t offset = 0;
   };
   struct Tier {
     platform::FileKind kind;
@@ -103,16 +120,28 @@ class ExtentAllocator {
   bool try_recycle(const Extent& extent);
   // The same in any case; what has to leave for it is in `spilled`.
   void recycle(const Extent& extent, Spilled& spilled);
-  static void drain(Recycler& recycler, Spilled& spilled);
+  static void spill_oldest_locked(Recycler& recycler, unsigned some, Spilled& spilled)
+      US_REQUIRES(recycler.mutex);
+  // An extent was just kept: it is given back if no request comes for it.
+  void note_kept(const Extent& extent) noexcept;
 
   Result<Extent> take_from_tier_locked(Tier& tier, uint64_t size) US_REQUIRES(mutex_);
-  Result<Extent> take_from_part_locked(Part& part, uint64_t size) US_REQUIRES(mutex_);
+  // Nothing if no free part is that large, which is no error yet: another file may have one.
+  std::optional<Result<Extent>> take_from_part_locked(Part& part, uint64_t size)
+      US_REQUIRES(mutex_);
   Result<void> add_backing_file_locked(Tier& tier, uint64_t at_least) US_REQUIRES(mutex_);
-  // No lock is held while the system takes memory back, which may take a millisecond per 100 MiB.
   void give_back_to_file(const Extent& extent) noexcept US_EXCLUDES(mutex_);
+  // No lock is held while the system takes memory back. Until the extent is entered as free, no
+  // other thread can have it.
+  void give_back_decommitted(const Extent& extent) noexcept US_EXCLUDES(mutex_);
+  void add_free(const Extent& extent) noexcept US_EXCLUDES(mutex_);
   void add_free_locked(const Extent& extent) noexcept US_REQUIRES(mutex_);
-  // Takes some free parts that are committed out of their backing files.
-  Spilled take_committed_parts_locked() US_REQUIRES(mutex_);
+  // Gives so much kept memory back to the system, or all there is. Returns how much that was.
+  uint64_t give_back_kept(uint64_t most) noexcept US_EXCLUDES(mutex_);
+  // Takes the next kept memory out of its backing file, a portion at most.
+  std::optional<Extent> take_kept_locked(Search& search, uint64_t most) US_REQUIRES(mutex_);
+  // A free extent of a file is taken: what it keeps is not free any more.
+  void note_taken_locked(Part& part, uint64_t offset, uint64_t size) US_REQUIRES(mutex_);
   Part& part_of_locked(const BackingFile* backing) US_REQUIRES(mutex_);
 
   const ExtentAllocatorOptions options_;
@@ -120,7 +149,8 @@ class ExtentAllocator {
   std::array<Recycler, kShards> recyclers_;
   mutable Mutex mutex_{LockRank::kExtentAllocator};
   std::vector<Tier> tiers_ US_GUARDED_BY(mutex_);
-  uint64_t free_committed_ US_GUARDED_BY(mutex_) = 0;  // in the backing files, not in the recyclers
+  uint64_t kept_ US_GUARDED_BY(mutex_) = 0;  // free and committed in the files, not in recyclers
+  uint64_t least_kept_ US_GUARDED_BY(mutex_) = 0;  // since the last look
 };
 
 }  // namespace understudy

@@ -18,7 +18,8 @@ constexpr uint32_t kFewParts = 8;
 ExtentMap::ExtentMap(uint64_t size, uint64_t unit)
     : shift_(static_cast<unsigned>(std::countr_zero(unit))),
       units_(static_cast<uint32_t>(size >> shift_)),
-      tags_(std::make_unique<ZeroedArray<Tag>>(units_)) {
+      tags_(std::make_unique<ZeroedArray<Tag>>(units_)),
+      begins_(std::make_unique<ZeroedArray<uint64_t>>(units_ / 64 + 1)) {
   add(0, units_);
 }
 
@@ -70,12 +71,28 @@ std::optional<uint64_t> ExtentMap::take(uint64_t size, uint64_t alignment) {
   const std::optional<Found> found =
       find(units, static_cast<uint32_t>(std::max<uint64_t>(alignment >> shift_, 1)));
   if (!found) return std::nullopt;
-  const uint32_t in_front = found->place - found->first;
-  const uint32_t behind = tag(found->first).size - in_front - units;
-  remove(found->first);
-  if (in_front > 0) add(found->first, in_front);
-  if (behind > 0) add(found->place + units, behind);
+  cut(found->first, found->place, units);
   return uint64_t{found->place} << shift_;
+}
+
+void ExtentMap::take_at(uint64_t offset, uint64_t size) noexcept {
+  const auto place = static_cast<uint32_t>(offset >> shift_);
+  cut(part_around(place), place, static_cast<uint32_t>(size >> shift_));
+}
+
+uint32_t ExtentMap::part_around(uint32_t unit) const {
+  uint32_t word = unit / 64;
+  uint64_t bits = (*begins_)[word] & ~uint64_t{0} >> (63 - unit % 64);
+  while (bits == 0) bits = (*begins_)[--word];
+  return word * 64 + 63 - static_cast<uint32_t>(std::countl_zero(bits));
+}
+
+void ExtentMap::cut(uint32_t first, uint32_t place, uint32_t units) noexcept {
+  const uint32_t in_front = place - first;
+  const uint32_t behind = tag(first).size - in_front - units;
+  remove(first);
+  if (in_front > 0) add(first, in_front);
+  if (behind > 0) add(place + units, behind);
 }
 
 void ExtentMap::give_back(uint64_t offset, uint64_t size) noexcept {
@@ -108,6 +125,7 @@ void ExtentMap::add(uint32_t first, uint32_t size) noexcept {
   tag(first) = {size, 0, bins_[bin]};
   if (bins_[bin] != 0) tag(bins_[bin] - 1).previous = first + 1;
   bins_[bin] = first + 1;
+  (*begins_)[first / 64] |= uint64_t{1} << first % 64;
   used_bins_[bin / 64] |= uint64_t{1} << bin % 64;
   free_units_ += size;
 }
@@ -119,6 +137,7 @@ void ExtentMap::remove(uint32_t first) noexcept {
   (here.previous != 0 ? tag(here.previous - 1).next : bins_[bin]) = here.next;
   if (bins_[bin] == 0) used_bins_[bin / 64] &= ~(uint64_t{1} << bin % 64);
   free_units_ -= here.size;
+  (*begins_)[first / 64] &= ~(uint64_t{1} << first % 64);
   tag(first + here.size - 1).size = 0;
   here.size = 0;
 }

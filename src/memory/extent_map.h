@@ -6,9 +6,9 @@
 // synchronized.
 //
 // Each free part has its size in the tags of its first and its last unit, where the part beside it
-// finds it, and is on the list of its bin. Parts of less than 64 units have a bin per size; of
-// larger ones 32 bins share a power of two, and the first few of a list are looked at. Tags that
-// were never written take no memory.
+// finds it, a bit at its first unit, and is on the list of its bin. Parts of less than 64 units
+// have a bin per size; of larger ones 32 bins share a power of two, and the first few of a list are
+// looked at. Tags that were never written take no memory.
 #pragma once
 
 #include <array>
@@ -32,8 +32,8 @@ class ExtentMap {
   // REQUIRES: no byte of the part is free.
   void give_back(uint64_t offset, uint64_t size) noexcept;
 
-  // Takes the whole free part that begins at an offset. REQUIRES: there is one.
-  void take_part(uint64_t offset) noexcept { remove(static_cast<uint32_t>(offset >> shift_)); }
+  // Takes exactly this. REQUIRES: all of it is free.
+  void take_at(uint64_t offset, uint64_t size) noexcept;
 
   // Forgets what lies behind `size`. REQUIRES: everything is free.
   void shrink(uint64_t size);
@@ -73,6 +73,10 @@ class ExtentMap {
   std::optional<Found> find_in_bin(uint32_t bin, uint32_t size, uint32_t alignment,
                                    uint32_t most) const;
   std::optional<Found> find(uint32_t size, uint32_t alignment) const;
+  // The first unit of the free part around a unit. REQUIRES: it is free.
+  uint32_t part_around(uint32_t unit) const;
+  // Takes units at a place out of the free part that begins at `first`.
+  void cut(uint32_t first, uint32_t place, uint32_t units) noexcept;
   void add(uint32_t first, uint32_t size) noexcept;
   void remove(uint32_t first) noexcept;
 
@@ -83,6 +87,7 @@ class ExtentMap {
   uint32_t units_;
   uint32_t free_units_ = 0;
   std::unique_ptr<ZeroedArray<Tag>> tags_;
+  std::unique_ptr<ZeroedArray<uint64_t>> begins_;        // bit per unit: a free part begins there
   std::array<uint32_t, kBins> bins_{};                   // the first unit of a list + 1
   std::array<uint64_t, (kBins + 63) / 64> used_bins_{};  // bit per bin
 };

@@ -44,7 +44,7 @@ PinnedMemory::PinnedMemory(const Settings& settings, BackingPools& pools)
     : settings_(settings),
       pools_(pools),
       ladder_(page_ladder(settings.backing)),
-      heap_(*this, slabs_) {
+      heap_(*this, slabs_, &pools.decay()) {
   MutexLock lock(mutex_);
   cached_.reserve(kMaxCached);
   pools.add_cache(*this);
@@ -267,11 +267,13 @@ void PinnedMemory::return_chunk(Chunk& chunk) noexcept {
         figures_.cached -= cached_.front()->range.size;
         cached_.erase(cached_.begin());
       }
+      chunk.idle = false;
       cached_.push_back(&chunk);
       figures_.cached += size;
     }
   }
   for (size_t i = 0; i < count; ++i) discard(*leaving[i]);
+  if (!pools_.decay().is_awake()) pools_.decay().wake();
 }
 
 void PinnedMemory::discard(Chunk& chunk) noexcept {
@@ -343,6 +345,15 @@ void PinnedMemory::trim() {
   discard_retired();
   heap_.trim();
   discard_cached([](const Chunk&) { return true; });
+}
+
+bool PinnedMemory::give_back_idle() {
+  discard_retired();
+  const bool keeps_slabs = heap_.give_back_idle();
+  discard_cached([](const Chunk& chunk) { return chunk.idle; });
+  MutexLock lock(mutex_);
+  for (Chunk* const chunk : cached_) chunk->idle = true;
+  return keeps_slabs || !cached_.empty();
 }
 
 bool PinnedMemory::trim_locked_cache() {

@@ -2,8 +2,9 @@
 //
 // Page-locked memory of the host, for programs. Made of chunks of whole 2 MiB, of the largest pages
 // that can be had, present before they are touched and locked where the user may; small requests
-// share a chunk as slots of a slab. Freed chunks are kept for the next request, within a bound and
-// until memory runs short. Rules: HOST. Any thread may call anything.
+// share a chunk as slots of a slab. Freed chunks are kept for the next request, within a bound,
+// until memory runs short or no request has come for a while. Rules: HOST. Any thread may call
+// anything.
 #pragma once
 
 #include <cstdint>
@@ -42,6 +43,7 @@ struct PinnedFigures {
 class PinnedMemory final : public MemoryCache, private SlabSource {
  public:
   PinnedMemory(const Settings& settings, BackingPools& pools);
+  ~PinnedMemory() override { pools_.remove_cache(*this); }
 
   Result<VirtualAddress> allocate(uint64_t size, DeviceAddress address);
   // Ends the block that starts at an address; false if none does.
@@ -61,6 +63,7 @@ class PinnedMemory final : public MemoryCache, private SlabSource {
   // How many blocks are alive.
   uint64_t count() const;
   void trim() override;
+  bool give_back_idle() override;
 
  private:
   struct Chunk {
@@ -69,6 +72,7 @@ class PinnedMemory final : public MemoryCache, private SlabSource {
     VirtualRange range;
     platform::HostPages pages = platform::HostPages::kSmall;
     bool locked = false;
+    bool idle = false;  // under the lock: it was cached at the last look
     // Under the lock, while someone has it: what was asked for.
     PinnedView given;
     // Under the lock: the next of those that cannot be given back yet.

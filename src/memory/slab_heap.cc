@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory/slab_heap.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/scope_exit.h"
@@ -27,7 +28,8 @@ void remove(SlabShard& shard, Slab& slab, unsigned slot_size) US_REQUIRES(shard.
 
 }  // namespace
 
-SlabHeap::SlabHeap(SlabSource& source, ObjectPool<Slab>& slabs) : source_(source), slabs_(slabs) {
+SlabHeap::SlabHeap(SlabSource& source, ObjectPool<Slab>& slabs, Decay* decay)
+    : source_(source), slabs_(slabs), decay_(decay) {
   for (SlabShard& shard : shards_) shard.heap = this;
 }
 
@@ -76,7 +78,7 @@ VirtualAddress SlabHeap::take_behind_locked(SlabShard& shard, Slab& slab, unsign
                                std::memory_order_relaxed);
   }
   if (slab.first_free == SlotRecord::kNoSlot) remove(shard, slab, slot_size);
-  if (slab.live++ == 0) --shard.empty;
+  if (slab.live++ == 0) note_used_locked(shard);
   slab.records[slot].store(record.word(), std::memory_order_release);
   return slab.slot_start(slot);
 }
@@ -103,16 +105,16 @@ std::optional<uint32_t> SlabHeap::live_slot_locked(const SlabShard& home, const 
 std::optional<SlotRecord> SlabHeap::free(Slab& slab, VirtualAddress address) {
   SlabShard* const home = home_of(slab);
   if (home == nullptr) return std::nullopt;
-  Slab* to_close = nullptr;
+  Freed freed;
   SlotRecord record;
   {
     BriefLock lock(home->mutex);
     const std::optional<uint32_t> slot = live_slot_locked(*home, slab, address);
     if (!slot) return std::nullopt;
     record = slab.record(*slot);
-    to_close = end_slot_locked(*home, slab, *slot);
+    freed = end_slot_locked(*home, slab, *slot);
   }
-  close_all(to_close);
+  settle(freed);
   return record;
 }
 
@@ -140,33 +142,39 @@ void SlabHeap::unshare(Slab& slab, VirtualAddress address) {
 void SlabHeap::give_back_kept(Slab& slab, VirtualAddress address) {
   SlabShard* const home = home_of(slab);
   if (home == nullptr) return;
-  Slab* to_close = nullptr;
+  Freed freed;
   {
     BriefLock lock(home->mutex);
     const uint32_t slot = slab.slot_around(address);
     if (!is_around_locked(*home, slab, address) || !slab.record(slot).kept()) return;
-    to_close = free_slot_locked(*home, slab, slot);
+    freed = free_slot_locked(*home, slab, slot);
   }
-  close_all(to_close);
+  settle(freed);
 }
 
-Slab* SlabHeap::end_slot_locked(SlabShard& shard, Slab& slab, uint32_t slot) {
+SlabHeap::Freed SlabHeap::end_slot_locked(SlabShard& shard, Slab& slab, uint32_t slot) {
   if (!slab.record(slot).shared()) return free_slot_locked(shard, slab, slot);
   slab.records[slot].store(SlotRecord::make_kept().word(), std::memory_order_release);
-  return nullptr;
+  return {};
 }
 
-Slab* SlabHeap::free_slot_locked(SlabShard& shard, Slab& slab, uint32_t slot) {
+SlabHeap::Freed SlabHeap::free_slot_locked(SlabShard& shard, Slab& slab, uint32_t slot) {
   const bool was_full = slab.first_free == SlotRecord::kNoSlot;
   slab.records[slot].store(SlotRecord::make_freed(slab.first_free).word(),
                            std::memory_order_release);
   slab.first_free = slot;
   if (was_full) push(shard, slab);
-  if (--slab.live != 0) return nullptr;
+  if (--slab.live != 0) return {};
   ++shard.empty;
   const bool alone = slab.next == nullptr && slab.previous == nullptr;
-  if (alone && shard.empty <= kMaxEmpty) return nullptr;
-  return give_up_locked(shard, slab);
+  if (alone && shard.empty <= kMaxEmpty) return {.keeps = true};
+  Slab* const given_up = give_up_locked(shard, slab);
+  return {.to_close = given_up, .keeps = given_up == nullptr};
+}
+
+void SlabHeap::settle(const Freed& freed) noexcept {
+  close_all(freed.to_close);
+  if (freed.keeps && decay_ != nullptr && !decay_->is_awake()) decay_->wake();
 }
 
 Slab* SlabHeap::give_up_locked(SlabShard& shard, Slab& slab) {
@@ -178,26 +186,44 @@ Slab* SlabHeap::give_up_locked(SlabShard& shard, Slab& slab) {
     return nullptr;
   }
   remove(shard, slab, slot_size_of(slab));
-  --shard.empty;
+  note_used_locked(shard);
   slab.next = nullptr;
   return &slab;
+}
+
+void SlabHeap::note_used_locked(SlabShard& shard) {
+  --shard.empty;
+  shard.least_empty = std::min(shard.least_empty, shard.empty);
 }
 
 std::optional<SlabHeap::FreedSlot> SlabHeap::free_next(Slab& slab, uint32_t& slot) {
   SlabShard* const home = home_of(slab);
   if (home == nullptr) return std::nullopt;
-  std::optional<FreedSlot> freed;
-  Slab* to_close = nullptr;
+  std::optional<FreedSlot> found;
+  Freed freed;
   {
     BriefLock lock(home->mutex);
     if (slab.home.load(std::memory_order_relaxed) != home) return std::nullopt;
     while (slot < slab.slots && !slab.record(slot).live()) ++slot;
     if (slot >= slab.slots) return std::nullopt;
-    freed = FreedSlot{slab.slot_start(slot), slab.record(slot)};
-    to_close = end_slot_locked(*home, slab, slot++);
+    found = FreedSlot{slab.slot_start(slot), slab.record(slot)};
+    freed = end_slot_locked(*home, slab, slot++);
   }
-  close_all(to_close);
-  return freed;
+  settle(freed);
+  return found;
+}
+
+Slab* SlabHeap::give_up_some_locked(SlabShard& shard, unsigned most) {
+  Slab* given_up = nullptr;
+  for (Slab* const first : shard.with_space) {
+    for (Slab* slab = first; slab != nullptr && most > 0;) {
+      Slab& here = *std::exchange(slab, slab->next);
+      if (here.live != 0 || give_up_locked(shard, here) == nullptr) continue;
+      here.next = std::exchange(given_up, &here);
+      --most;
+    }
+  }
+  return given_up;
 }
 
 void SlabHeap::trim() {
@@ -205,16 +231,25 @@ void SlabHeap::trim() {
     Slab* to_close = nullptr;
     {
       BriefLock lock(shard.mutex);
-      for (Slab* const first : shard.with_space) {
-        for (Slab* slab = first; slab != nullptr;) {
-          Slab& here = *std::exchange(slab, slab->next);
-          if (here.live != 0 || give_up_locked(shard, here) == nullptr) continue;
-          here.next = std::exchange(to_close, &here);
-        }
-      }
+      to_close = give_up_some_locked(shard, shard.empty);
     }
     close_all(to_close);
   }
+}
+
+bool SlabHeap::give_back_idle() {
+  bool keeps = false;
+  for (SlabShard& shard : shards_) {
+    Slab* to_close = nullptr;
+    {
+      BriefLock lock(shard.mutex);
+      to_close = give_up_some_locked(shard, shard.least_empty);
+      shard.least_empty = shard.empty;
+      keeps |= shard.empty > 0;
+    }
+    close_all(to_close);
+  }
+  return keeps;
 }
 
 Result<Slab*> SlabHeap::open_slab(unsigned slot_size) {

@@ -4,7 +4,7 @@
 // of its own, so threads do not meet; a thread that frees a slot takes the lock of the slab's home.
 // Slots are used again last in, first out, while they are in a cache; one that a reader still
 // copies to or from is passed over. A slab with nothing in it goes back where it came from, but for
-// a few that are kept for the next allocation.
+// a few that are kept for the next allocation for a while.
 //
 // Any thread may call anything. The source is asked without a lock.
 #pragma once
@@ -17,6 +17,7 @@
 #include "base/object_pool.h"
 #include "base/result.h"
 #include "base/thread_shard.h"
+#include "memory/decay.h"
 #include "memory/slab.h"
 
 namespace understudy {
@@ -42,12 +43,14 @@ struct alignas(64) SlabShard {
   BriefMutex mutex{LockRank::kSlabs};
   // Slabs with a free slot, by slot size.
   std::array<Slab*, kSlotSizes> with_space US_GUARDED_BY(mutex) = {};
-  unsigned empty US_GUARDED_BY(mutex) = 0;  // how many of them have nothing in them
+  unsigned empty US_GUARDED_BY(mutex) = 0;        // how many of them have nothing in them
+  unsigned least_empty US_GUARDED_BY(mutex) = 0;  // since the last look
 };
 
 class SlabHeap {
  public:
-  SlabHeap(SlabSource& source, ObjectPool<Slab>& slabs);
+  // `decay` is woken when a slab is kept; null: it stays.
+  SlabHeap(SlabSource& source, ObjectPool<Slab>& slabs, Decay* decay = nullptr);
 
   // A slot of at least `usable` bytes. REQUIRES: 0 < usable <= kMaxSlotBytes.
   Result<VirtualAddress> allocate(uint64_t usable, uint8_t tag);
@@ -55,8 +58,8 @@ class SlabHeap {
   // nothing, if no live slot starts there.
   std::optional<SlotRecord> free(Slab& slab, VirtualAddress address);
   // Frees every allocation; calls freed(address, record) for each, without a lock.
-  template <typename Freed>
-  void free_all(Freed freed) {
+  template <typename Visit>
+  void free_all(Visit freed) {
     slabs_.for_each([&](Slab& slab) {
       uint32_t slot = 0;
       while (const std::optional<FreedSlot> next = free_next(slab, slot)) {
@@ -71,6 +74,9 @@ class SlabHeap {
   void give_back_kept(Slab& slab, VirtualAddress address);
   // Gives slabs with nothing in them back.
   void trim();
+  // The same for those that had nothing in them since the last call. Returns whether there are
+  // more.
+  bool give_back_idle();
 
  private:
   // Empty slabs that a shard keeps.
@@ -100,19 +106,28 @@ class SlabHeap {
   static VirtualAddress take_behind_locked(SlabShard& shard, Slab& slab, unsigned slot_size,
                                            uint32_t before, SlotRecord record)
       US_REQUIRES(shard.mutex);
+  // What is to be done without the lock when a slot was freed.
+  struct Freed {
+    Slab* to_close = nullptr;
+    bool keeps = false;  // a slab with nothing in it
+  };
   // Ends a live slot, or keeps it if it is shared.
-  static Slab* end_slot_locked(SlabShard& shard, Slab& slab, uint32_t slot)
+  static Freed end_slot_locked(SlabShard& shard, Slab& slab, uint32_t slot)
       US_REQUIRES(shard.mutex);
-  // Gives the slab, if the caller is to close it.
-  static Slab* free_slot_locked(SlabShard& shard, Slab& slab, uint32_t slot)
+  static Freed free_slot_locked(SlabShard& shard, Slab& slab, uint32_t slot)
       US_REQUIRES(shard.mutex);
+  void settle(const Freed& freed) noexcept;
   // Takes an empty slab out of use, unless a reader pins a slot of it.
   static Slab* give_up_locked(SlabShard& shard, Slab& slab) US_REQUIRES(shard.mutex);
+  // Takes empty slabs out of use, at most so many. Gives a list of them.
+  static Slab* give_up_some_locked(SlabShard& shard, unsigned most) US_REQUIRES(shard.mutex);
+  static void note_used_locked(SlabShard& shard) US_REQUIRES(shard.mutex);
   // Closes a list of slabs; one that cannot be closed is used again.
   void close_all(Slab* list) noexcept;
 
   SlabSource& source_;
   ObjectPool<Slab>& slabs_;
+  Decay* const decay_;
   std::array<SlabShard, kShards> shards_;
 };
 

@@ -16,10 +16,10 @@ Sharing::Sharing(Server& server, const ProcessMemory& memory)
       share_server_(server, events()),
       exporter_(server, memory, table_, holds_, exported_files_, share_server_),
       importer_(server, memory, table_, holds_, exported_files_, share_server_),
-      notify_access_(server, share_server_) {
+      notify_access_(server, share_server_),
+      cache_(*this, memory.pools) {
   memory.physical.set_share_hooks(*this);
   memory.allocations.set_share_hooks(*this);
-  memory.pools.add_cache(cache_);
 }
 
 Sharing::~Sharing() { share_server_.stop(); }

@@ -63,11 +63,15 @@ class Sharing final : public ShareHooks {
   // What others gave back is as good as cached memory.
   class Cache final : public MemoryCache {
    public:
-    explicit Cache(Sharing& sharing) : sharing_(sharing) {}
+    Cache(Sharing& sharing, BackingPools& pools) : sharing_(sharing), pools_(pools) {
+      pools.add_cache(*this);
+    }
+    ~Cache() override { pools_.remove_cache(*this); }
     void trim() override { sharing_.reclaim_returned(); }
 
    private:
     Sharing& sharing_;
+    BackingPools& pools_;
   };
 
   ShareServerEvents events();
@@ -87,7 +91,7 @@ class Sharing final : public ShareHooks {
   Exporter exporter_;
   Importer importer_;
   NotifyAccess notify_access_;
-  Cache cache_{*this};
+  Cache cache_;
   std::atomic<bool> releasing_{false};  // a thread is at the queue
 };
 

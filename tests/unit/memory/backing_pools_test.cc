@@ -3,14 +3,20 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <thread>
 
 #include "unit/memory/memory_rig.h"
 #include "unit/platform/planned_fault.h"
 
 namespace understudy {
 namespace {
+
+using namespace std::chrono_literals;
 
 constexpr uint64_t kBudget = 4 * kGranule;
 
@@ -87,6 +93,46 @@ TEST_F(BackingPoolsTest, CommitThatTheHostRefusesIsTriedAgainOnceMemoryWasGivenB
   EXPECT_TRUE(is_ok(commit(wanted)));
   EXPECT_TRUE(fault.happened());
   EXPECT_EQ(pools_.budget().taken(), kGranule);
+}
+
+// Polls; how long it may take is the business of whoever runs the tests.
+TEST_F(BackingPoolsTest, FreedMemoryGoesBackWithoutACall) {
+  const Extent live = take(kDevice0, kGranule);
+  ASSERT_TRUE(is_ok(commit(live)));
+  auto* const byte = static_cast<uint8_t*>(to_pointer(live.backing->alias(live.offset)));
+  *byte = 0x5A;
+  // Twice: the thread that gives it back ends in between, or does not.
+  for (int round = 0; round < 2; ++round) {
+    cache(kDevice1, kGranule);
+    cache(kHostLocation, 2 * kGranule);
+    while (pools_.budget().taken() > kGranule) std::this_thread::sleep_for(10ms);
+    EXPECT_EQ(*byte, 0x5A);
+  }
+}
+
+TEST_F(BackingPoolsTest, BlockThatIsUsedAgainMeanwhileKeepsItsBytes) {
+  const Extent first = take(kDevice0, kGranule);
+  const Extent second = take(kDevice0, 2 * kGranule);
+  ASSERT_TRUE(is_ok(commit(first)));
+  ASSERT_TRUE(is_ok(commit(second)));
+  pools_.of(kDevice0).give_back(first);
+  pools_.of(kDevice0).give_back(second);
+  const Extent again = take(kDevice0, kGranule);
+  auto* const bytes = static_cast<uint8_t*>(to_pointer(again.backing->alias(again.offset)));
+  std::fill_n(bytes, kGranule, uint8_t{0x3C});
+  while (pools_.budget().taken() > kGranule) std::this_thread::sleep_for(10ms);
+  EXPECT_EQ(std::count(bytes, bytes + kGranule, 0x3C), static_cast<std::ptrdiff_t>(kGranule));
+}
+
+TEST_F(BackingPoolsTest, HostWithoutAThreadKeepsFreedMemoryUntilOneCanBeHad) {
+  {
+    const platform::PlannedFault fault(platform::SystemCall::kStartThread, 1, EAGAIN);
+    cache(kDevice0, kGranule);
+    EXPECT_TRUE(fault.happened());
+  }
+  EXPECT_EQ(pools_.budget().taken(), kGranule);
+  cache(kHostLocation, 2 * kGranule);
+  while (pools_.budget().taken() > 0) std::this_thread::sleep_for(10ms);
 }
 
 TEST_F(BackingPoolsTest, BudgetFollowsTheSettings) {

@@ -152,6 +152,89 @@ TEST_F(ExtentAllocatorTest, TrimCountsOnlyWhatTheHostTookBack) {
   EXPECT_EQ(budget_.taken(), 0u);
 }
 
+TEST_F(ExtentAllocatorTest, MemoryThatNobodyWantedSinceTheLastLookIsGivenBack) {
+  ExtentAllocator storage(small_options(), budget_);
+  std::vector<Extent> extents;
+  for (int i = 0; i < 28; ++i) extents.push_back(take_committed(storage));
+  const Extent live = take_committed(storage, 2 * kGranule);
+  bytes(live)[5] = 0x17;
+  for (const Extent& extent : extents) storage.give_back(extent);
+  EXPECT_EQ(storage.give_back_idle(), 28 * kGranule);
+  EXPECT_EQ(storage.give_back_idle(), 0u);
+  EXPECT_EQ(budget_.taken(), live.size);
+  EXPECT_EQ(bytes(live)[5], 0x17);
+}
+
+TEST_F(ExtentAllocatorTest, MemoryThatIsUsedNowAndThenIsKept) {
+  ExtentAllocator storage(small_options(), budget_);
+  // More than wait for the next request of their size: some are in the backing file.
+  std::vector<Extent> extents;
+  for (int i = 0; i < 20; ++i) extents.push_back(take_committed(storage));
+  for (const Extent& extent : extents) storage.give_back(extent);
+  for (int look = 0; look < 5; ++look) {
+    EXPECT_EQ(storage.give_back_idle(), 20 * kGranule);
+    for (Extent& extent : extents) {
+      extent = take(storage);
+      EXPECT_TRUE(extent.backing->is_committed_at(extent.offset));
+    }
+    for (const Extent& extent : extents) storage.give_back(extent);
+  }
+}
+
+TEST_F(ExtentAllocatorTest, OnlyThePartThatWasNeverUsedMeanwhileIsIdle) {
+  ExtentAllocator storage(small_options(), budget_);
+  std::vector<Extent> extents;
+  for (int i = 0; i < 10; ++i) extents.push_back(take_committed(storage));
+  for (const Extent& extent : extents) storage.give_back(extent);
+  storage.give_back_idle();
+  const Extent first = take(storage);
+  const Extent second = take(storage);
+  storage.give_back(first);
+  storage.give_back(second);
+  EXPECT_EQ(storage.give_back_idle(), 2 * kGranule);
+  EXPECT_TRUE(first.backing->is_committed_at(first.offset));
+}
+
+TEST_F(ExtentAllocatorTest, ExtentsThatStayColdCostNothingAndAreNotIdleMemory) {
+  ExtentAllocator storage(small_options(), budget_);
+  storage.give_back(take(storage, 3 * kGranule));
+  EXPECT_EQ(storage.give_back_idle(), 0u);
+  EXPECT_EQ(storage.give_back_idle(), 0u);
+}
+
+TEST_F(ExtentAllocatorTest, IdleMemoryThatTheHostDoesNotTakeIsOfferedAgain) {
+  ExtentAllocator storage(small_options(), budget_);
+  storage.give_back(take_committed(storage));
+  storage.give_back_idle();
+  {
+    const PlannedFault fault(SystemCall::kDiscard, 1, EIO);
+    EXPECT_EQ(storage.give_back_idle(), kGranule);
+  }
+  storage.give_back_idle();
+  EXPECT_EQ(storage.give_back_idle(), 0u);
+  EXPECT_EQ(budget_.taken(), 0u);
+}
+
+// Taking the part around it as a whole would leave nothing for others, who would begin a new file.
+TEST_F(ExtentAllocatorTest, RequestsFindRoomWhileMemoryIsGivenBack) {
+  ExtentAllocatorOptions options = small_options();
+  options.file_size = 64 * kGranule;
+  ExtentAllocator storage(options, budget_);
+  std::set<BackingFile*> files;
+  run_on_threads(2, [&](int index) {
+    for (int round = 0; round < 200; ++round) {
+      if (index == 0) {
+        storage.trim();
+      } else {
+        const Extent extent = take_committed(storage, 20 * kGranule);
+        files.insert(extent.backing);
+        storage.give_back(extent);
+      }
+    }
+  });
+  EXPECT_EQ(files.size(), 1u);
+}
+
 TEST_F(ExtentAllocatorTest, TrimmedExtentsAreOneFreeRangeAgain) {
   ExtentAllocatorOptions options = small_options();
   options.file_size = 8 * kGranule;
@@ -277,6 +360,7 @@ TEST_F(ExtentAllocatorTest, ThreadsNeverHaveTheSameBytes) {
       EXPECT_EQ(bytes(extent)[extent.size - 1], mark);
       storage.give_back(extent);
       if (round % 16 == 15) storage.trim();
+      if (round % 16 == 7) storage.give_back_idle();
     }
   });
   EXPECT_EQ(storage.free_committed_bytes(), budget_.taken());

@@ -121,6 +121,21 @@ TEST(ExtentMap, FindsTheOneLargePartAmongManyOfItsBin) {
   EXPECT_EQ(map.take(129, 1), std::nullopt);
 }
 
+TEST(ExtentMap, ExactPlaceIsCutOutOfThePartAroundIt) {
+  ExtentMap map(1000, 1);
+  map.take_at(400, 100);
+  EXPECT_EQ(parts_of(map), (Parts{{0, 400}, {500, 500}}));
+  map.take_at(500, 10);
+  map.take_at(390, 10);
+  EXPECT_EQ(parts_of(map), (Parts{{0, 390}, {510, 490}}));
+  map.take_at(0, 390);
+  map.take_at(990, 10);
+  EXPECT_EQ(parts_of(map), (Parts{{510, 480}}));
+  map.give_back(0, 510);
+  map.give_back(990, 10);
+  EXPECT_EQ(parts_of(map), (Parts{{0, 1000}}));
+}
+
 class ExtentMapModel : public testing::TestWithParam<uint64_t> {};
 
 // A bitmap of units is always right.
@@ -141,7 +156,15 @@ TEST_P(ExtentMapModel, AgreesWithABitmap) {
     return longest;
   };
   for (int step = 0; step < 1000; ++step) {
-    if (held.empty() || random() % 5 < 3) {
+    if (random() % 8 == 0) {
+      const uint64_t place = random() % kUnits;
+      uint64_t size = 0;
+      while (place + size < kUnits && size < GetParam() && !taken[place + size]) ++size;
+      if (size == 0) continue;
+      map.take_at(place, size);
+      std::fill_n(taken.begin() + static_cast<std::ptrdiff_t>(place), size, true);
+      held.emplace_back(place, size);
+    } else if (held.empty() || random() % 5 < 3) {
       const uint64_t size = 1 + random() % GetParam();
       const uint64_t alignment = uint64_t{1} << random() % 5;
       const std::optional<uint64_t> offset = map.take(size, alignment);

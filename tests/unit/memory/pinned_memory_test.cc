@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
 #include <cstring>
+#include <thread>
 #include <vector>
 
 #include "unit/expect_result.h"
@@ -82,6 +84,27 @@ TEST_F(PinnedMemoryTest, TrimGivesWhatIsCachedBack) {
   EXPECT_TRUE(pinned_.free(kept));
   pinned_.trim();
   EXPECT_EQ(pools_.budget().taken(), 0u);
+  EXPECT_EQ(present(), 0u);
+}
+
+TEST_F(PinnedMemoryTest, CachedMemoryThatNobodyWantsIsGivenBack) {
+  const VirtualAddress kept = allocate(3 * kMiB);
+  memset(to_pointer(kept), 0x21, 3 * kMiB);
+  pinned_.free(allocate(5 * kMiB));
+  pinned_.free(allocate(100));
+  while (pinned_.give_back_idle()) {
+  }
+  EXPECT_EQ(present(), 4 * kMiB);
+  EXPECT_EQ(pinned_.figures().cached, 0u);
+  EXPECT_EQ(pools_.budget().taken(), 4 * kMiB);
+  EXPECT_EQ(static_cast<const uint8_t*>(to_pointer(kept))[3 * kMiB - 1], 0x21);
+  EXPECT_TRUE(pinned_.free(kept));
+}
+
+TEST_F(PinnedMemoryTest, CachedMemoryGoesBackWithoutACall) {
+  pinned_.free(allocate(5 * kMiB));
+  pinned_.free(allocate(100));
+  while (pools_.budget().taken() > 0) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   EXPECT_EQ(present(), 0u);
 }
 

@@ -157,6 +157,21 @@ TEST_F(SlabHeapTest, TrimGivesEmptySlabsBackAndNoOthers) {
   EXPECT_EQ(source_.count(), 0u);
 }
 
+TEST_F(SlabHeapTest, SlabsThatStayEmptyFromOneLookToTheNextAreGivenBack) {
+  const VirtualAddress kept = allocate(100);
+  free(allocate(kHalfSlab));
+  free(allocate(5 * kNormalPage));
+  EXPECT_TRUE(heap_.give_back_idle());
+  EXPECT_EQ(source_.count(), 3u);
+  // One of them is used for a moment: one of the two was never wanted.
+  free(allocate(kHalfSlab));
+  EXPECT_TRUE(heap_.give_back_idle());
+  EXPECT_EQ(source_.count(), 2u);
+  EXPECT_FALSE(heap_.give_back_idle());
+  EXPECT_EQ(source_.count(), 1u);
+  EXPECT_TRUE(free(kept));
+}
+
 TEST_F(SlabHeapTest, FreeAllTellsOfEveryAllocation) {
   uint64_t expected = 0;
   for (uint64_t usable = 1; usable < kMaxSlotBytes; usable += 9999) {

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory/decay.h"
+
+#include "platform/futex.h"
+#include "platform/log.h"
+#include "platform/thread.h"
+
+namespace understudy {
+
+void Decay::end() noexcept {
+  ends_.store(1);
+  platform::wake_all(ends_);
+  for (uint32_t running = running_.load(); running != 0; running = running_.load()) {
+    platform::sleep_on(running_, running, kNever);
+  }
+}
+
+void Decay::wake() noexcept {
+  if (ends_.load() != 0 || is_awake_.exchange(true)) return;
+  running_.fetch_add(1);
+  const Result<void> started = platform::start_thread(
+      "us-decay", [](void* self) { static_cast<Decay*>(self)->run(); }, this);
+  if (started.ok()) return;
+  platform::log_note("%s; freed memory is kept until it is needed or the device is reset",
+                     started.error().text());
+  running_.fetch_sub(1);
+  is_awake_.store(false);
+}
+
+void Decay::run() {
+  do {
+    do {
+      const Deadline next = Clock::now() + kInterval;
+      while (ends_.load() == 0 && !has_passed(next)) platform::sleep_on(ends_, 0, next);
+    } while (ends_.load() == 0 && pass_(owner_));
+    is_awake_.store(false);
+  } while (ends_.load() == 0 && pass_(owner_) && !is_awake_.exchange(true));
+  // The object may end at once: the last thing that is done with it.
+  std::atomic<uint32_t>& running = running_;
+  running.fetch_sub(1);
+  platform::wake_all(running);
+}
+
+}  // namespace understudy
