@@ -53,6 +53,9 @@ class HandleTable {
   // REQUIRES: the slot of that index was taken once.
   T& at(uint32_t index) const { return pool_.at(index); }
 
+  // See ObjectPool.
+  void prefetch(uint32_t index) const { pool_.prefetch(index); }
+
   uint64_t handle_of(const T& slot) const { return handle_of(slot, slot.life().generation); }
   uint64_t handle_of(const T& slot, uint32_t generation) const {
     return HandleParts{tag_, generation, slot.index}.pack();

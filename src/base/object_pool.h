@@ -73,6 +73,11 @@ class ObjectPool {
   T& at(uint32_t index) const {
     return chunks_[index / kChunk].load(std::memory_order_acquire)[index % kChunk];
   }
+  // The slot of that number, if there is one, may be asked for soon.
+  void prefetch(uint32_t index) const {
+    const T* const chunk = chunks_[index / kChunk].load(std::memory_order_relaxed);
+    if (chunk != nullptr) __builtin_prefetch(&chunk[index % kChunk], 1);
+  }
   // Whether this number was ever handed out, so that at() may be asked for it.
   bool exists(uint32_t index) const {
     return index < kMaxSlots && chunks_[index / kChunk].load(std::memory_order_acquire) != nullptr;

@@ -147,6 +147,12 @@ Result<AllocationPlacement::Found> AllocationPlacement::find(VirtualAddress base
 Result<VirtualRange> AllocationPlacement::end(VirtualAddress base, std::optional<unsigned> device,
                                               Origin origin) {
   retired_.reclaim();
+  // A block and its mapping are made together, so their numbers are mostly the same: both are
+  // fetched at a time, although it is the mapping that tells which block it is.
+  if (const PageEntry entry = tables_.look_up(base); entry.present()) {
+    tables_.mappings().prefetch(entry.mapping());
+    physical_.prefetch_slot(entry.mapping());
+  }
   Reservation* const arena = reservations_.find(base);
   Mapping* mapping = nullptr;
   VirtualRange addresses;

@@ -73,6 +73,8 @@ class BackingFile {
   uint64_t alignment() const;
 
   CommitState state_at(uint64_t offset) const { return states_.at(offset >> kGranuleShift); }
+  // Its state will be asked for soon.
+  void prefetch_state(uint64_t offset) const { states_.prefetch(offset >> kGranuleShift); }
   bool is_committed_at(uint64_t offset) const { return is_committed(state_at(offset)); }
   bool is_all_committed(uint64_t offset, uint64_t size) const;
   // What a cold granule reads as.

@@ -124,7 +124,8 @@ static_assert(BlockState::kGenerationBits + BlockState::kHandleBits +
                   BlockState::kInternalRefBits ==
               64);
 
-struct Block {
+// In a cache line of its own: who frees it looks at most of it.
+struct alignas(64) Block {
   std::atomic<uint64_t> state{0};
   // One while the block lives, and one per mapping on the retire list; the extent goes back at
   // zero.
@@ -147,6 +148,6 @@ struct Block {
     return {traits.location.id, traits.page_kind(), charged_pages * kNormalPage, traits.module};
   }
 };
-static_assert(sizeof(Block) <= 64);
+static_assert(sizeof(Block) == 64);
 
 }  // namespace understudy

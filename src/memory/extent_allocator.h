@@ -88,6 +88,7 @@ class ExtentAllocator {
     void put_locked(const Extent& extent) US_REQUIRES(mutex) {
       extents[count++] = extent;
       bytes += extent.size;
+      extent.backing->prefetch_state(extent.offset);  // for when it leaves
     }
     // Takes some out from a place on.
     void remove_locked(unsigned first, unsigned some) US_REQUIRES(mutex);

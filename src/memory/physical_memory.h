@@ -85,6 +85,9 @@ class PhysicalMemory {
   void hold_extent(Block& block);
   void drop_extent(Block& block);
 
+  // The block of that number may be asked for soon.
+  void prefetch_slot(uint32_t index) const { blocks_.prefetch(index); }
+
   BlockHandle handle_of(const Block& block) const { return blocks_.handle_of(block); }
   // How many handles the program has, one block's counted as often as it was retained.
   uint64_t count_handles() const;
