@@ -113,7 +113,8 @@ int main(int argc, char** argv) {
   const Report report("growth", argc, argv);
   setenv("UNDERSTUDY_MEMORY", "1T", 1);  // nothing of it is touched
   use_private_server();
-  const unsigned threads = report.full_or_smoke(1000U, 10U);
+  const std::vector<unsigned> crowds = report.full_or_smoke<std::vector<unsigned>>(
+      {2, 8, 64, 1000}, {2, 10});  // beside the thread that measures
   const unsigned count = report.full_or_smoke(5000U, 10U);
   const unsigned repetitions = report.full_or_smoke(31U, 1U);
   const std::vector<double> times = medians_in_children(report.full_or_smoke(5U, 1U), [=] {
@@ -127,8 +128,8 @@ int main(int argc, char** argv) {
       measured.push_back(least(repetitions, [&] { return create_to_free(count / 4, range); }));
     };
     measure();
-    {
-      const Crowd crowd(threads, device);
+    for (const unsigned crowd : crowds) {
+      const Crowd alive(crowd, device);
       measure();
     }
     measure();
@@ -156,23 +157,23 @@ int main(int argc, char** argv) {
     }
     return measured;
   });
-  report.add({"malloc + free, 1000 threads alive", kNanoseconds, times[2], times[0], kFlat});
-  report.add({"malloc + free, 1000 threads ended", kNanoseconds, times[4], times[0], kFlat});
-  report.add({"create to free, 1000 threads alive", kNanoseconds, times[3], times[1], kFlat});
-  report.add({"create to free, 1000 threads ended", kNanoseconds, times[5], times[1], kFlat});
-  const auto add_sizes = [&](const char* what, const std::vector<const char*>& names, size_t first,
-                             double at_most) {
-    for (size_t i = 0; i < names.size(); ++i) {
-      report.add({std::string(what) + names[i],
-                  kNanoseconds,
-                  sizes[first + i],
-                  sizes[first],
-                  {.at_most = at_most}});
-    }
-  };
-  add_sizes("free one of ", {"1 k blocks", "10 k blocks", "100 k blocks"}, 0, 300);
-  add_sizes("map + unmap, one of ", {"1 k reservations", "60 k reservations", "1 M reservations"},
-            blocks.size(), 200);
+  for (size_t call = 0; call < 2; ++call) {
+    const std::string name = call == 0 ? "malloc + free" : "create to free";
+    const auto add = [&](size_t turn, Amount amount) {
+      report.add({name, kNanoseconds, times[2 * turn + call], times[call], kFlat, amount});
+    };
+    for (size_t i = 0; i < crowds.size(); ++i) add(1 + i, {crowds[i], "threads alive"});
+    add(1 + crowds.size(), {crowds.back(), "threads ended"});
+  }
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    const Amount amount{sized(blocks[i]), "live blocks"};
+    report.add({"free in any order", kNanoseconds, sizes[i], sizes[0], {.at_most = 300}, amount});
+  }
+  for (size_t i = 0; i < reservations.size(); ++i) {
+    const Amount amount{sized(reservations[i]), "reservations"};
+    const double time = sizes[blocks.size() + i];
+    report.add({"map + unmap", kNanoseconds, time, sizes[blocks.size()], {.at_most = 200}, amount});
+  }
   report.note("baseline: the one thread of the process, before the others");
   report.note("baseline of blocks and of reservations: the smallest number");
 }

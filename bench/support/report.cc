@@ -66,11 +66,22 @@ bool met(const Row& row) {
          !(goal.at_most_above && row.understudy - *row.baseline > *goal.at_most_above);
 }
 
+std::string full_name(const Row& row) {
+  if (!row.amount) return row.name;
+  return row.name + ", " + std::to_string(row.amount->count) + " " + row.amount->of;
+}
+
 std::string json_number(const std::optional<double>& value) {
   if (!value) return "null";
   char text[32];
   snprintf(text, sizeof text, "%.6g", *value);
   return text;
+}
+
+std::string json_amount(const Row& row) {
+  if (!row.amount) return "";
+  return R"(,"call":")" + row.name + R"(","amount":)" + std::to_string(row.amount->count) +
+         R"(,"of":")" + row.amount->of + '"';
 }
 
 }  // namespace
@@ -93,16 +104,17 @@ void Report::add(const Row& row) const {
   const std::string goal = goal_text(row);
   if (json_) {
     printf(R"({"question":"%s","case":"%s","unit":"%s","understudy":%s,"baseline":%s,"ratio":%s,)"
-           R"("goal":"%s","met":%s})"
+           R"("goal":"%s","met":%s%s})"
            "\n",
-           question_, row.name.c_str(), row.unit.name, json_number(row.understudy).c_str(),
+           question_, full_name(row).c_str(), row.unit.name, json_number(row.understudy).c_str(),
            json_number(row.baseline).c_str(), json_number(ratio(row)).c_str(), goal.c_str(),
            goal.empty() ? "null"
            : met(row)   ? "true"
-                        : "false");
+                        : "false",
+           json_amount(row).c_str());
   } else {
     const std::string unit = std::string(" ") + row.unit.name;
-    printf(kColumns, ("  " + row.name).c_str(), (number(row.understudy) + unit).c_str(),
+    printf(kColumns, ("  " + full_name(row)).c_str(), (number(row.understudy) + unit).c_str(),
            row.baseline ? (number(*row.baseline) + unit).c_str() : "-", comparison(row).c_str(),
            goal.empty() ? "-" : goal.c_str(),
            goal.empty() ? "-"

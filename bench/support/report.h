@@ -5,6 +5,7 @@
 // of JSON per row.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -28,12 +29,20 @@ struct Goal {
   std::optional<double> at_most_above = {};    // so much above the baseline, in the unit of the row
 };
 
+// How much there is of what the row is about: "8 threads alive". Rows that differ in nothing else
+// are points of one line of scripts/plot_growth.py.
+struct Amount {
+  uint64_t count;
+  const char* of;
+};
+
 struct Row {
   std::string name;
   Unit unit;
   double understudy = 0;
   std::optional<double> baseline;
   Goal goal;
+  std::optional<Amount> amount = {};
 };
 
 class Report {
