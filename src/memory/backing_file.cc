@@ -2,6 +2,7 @@
 #include "memory/backing_file.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "base/scope_exit.h"
 #include "base/size_text.h"
@@ -23,9 +24,40 @@ constexpr uint64_t kMaxRun = 64;
 // pages of the file.
 constexpr uint64_t kMaxDiscard = 2;
 
+// So many parts have host memory at most before all of the granule gets it, and so often are they
+// used: then the granule is worth its 2 MiB.
+constexpr int kMostParts = kPartsPerGranule / 4;
+constexpr uint32_t kMostUses = 64;
+
 uint64_t first_granule(uint64_t offset) { return offset >> kGranuleShift; }
 uint64_t end_granule(uint64_t offset, uint64_t size) {
   return (offset + size + kGranule - 1) >> kGranuleShift;
+}
+
+uint64_t bytes_of(GranuleParts parts) {
+  return static_cast<uint64_t>(std::popcount(parts)) * kPartBytes;
+}
+
+// Calls act(first, count) for each run of neighbouring parts.
+template <typename Act>
+void for_each_run(GranuleParts parts, Act act) {
+  for (unsigned first = 0; parts != 0;) {
+    const auto skip = static_cast<unsigned>(std::countr_zero(parts));
+    parts >>= skip;
+    first += skip;
+    const auto count = static_cast<unsigned>(std::countr_one(parts));
+    act(first, count);
+    if (count == kPartsPerGranule) return;
+    parts >>= count;
+    first += count;
+  }
+}
+
+// The parts that a range within a granule touches.
+GranuleParts parts_of(uint64_t offset, uint64_t size) {
+  const uint64_t first = offset % kGranule / kPartBytes;
+  const uint64_t last = (offset + size - 1) % kGranule / kPartBytes;
+  return kAllParts >> (kPartsPerGranule - 1 - last) & kAllParts << first;
 }
 
 // Memory bound to a full node would end in the kernel's hands, however much other nodes have.
@@ -56,6 +88,7 @@ Result<std::unique_ptr<BackingFile>> BackingFile::create(const BackingFileOption
   std::unique_ptr<BackingFile> backing(
       new BackingFile(options, std::move(file), std::move(states), alias, budget));
   undo.dismiss();
+  if (options.kind == platform::FileKind::kShared) backing->own_parts_.emplace(size / kGranule);
   return backing;
 }
 
@@ -82,11 +115,11 @@ BackingFile::BackingFile(const BackingFileOptions& options, platform::MemoryFile
       collapse_works_(options.collapse) {}
 
 BackingFile::~BackingFile() {
+  budget_.give_back(backing().total());
   for (const CommitState state :
        {CommitState::kSmallPages, CommitState::kCollapsed, CommitState::kPool}) {
-    tell(state, -static_cast<int64_t>(count_of(state).load(std::memory_order_relaxed)));
+    count(state, -static_cast<int64_t>(count_of(state).load(std::memory_order_relaxed)));
   }
-  budget_.give_back(backing().total());
   platform::vacate(alias_);
 }
 
@@ -94,11 +127,84 @@ uint64_t BackingFile::alignment() const { return host_mapping_alignment(kind());
 
 Result<void> BackingFile::commit(uint64_t offset, uint64_t size) {
   if (is_all_committed(offset, size)) return {};
+  if (const GranuleParts parts = parts_to_commit(offset, size); parts != 0) {
+    return commit_parts(first_granule(offset), parts);
+  }
   // A page of the file is the least that can be committed.
   const uint64_t unit = alignment() / kGranule;
-  const uint64_t end = *align_up(end_granule(offset, size), unit);
+  return commit_granules(align_down(first_granule(offset), unit),
+                         *align_up(end_granule(offset, size), unit));
+}
+
+// The parts that the range needs, where they are enough. 0: its granules are to be committed.
+GranuleParts BackingFile::parts_to_commit(uint64_t offset, uint64_t size) {
+  const uint64_t granule = first_granule(offset);
+  if (!own_parts_ || size == 0 || end_granule(offset, size) != granule + 1) return 0;
+  const GranuleParts asked = parts_of(offset, size);
+  const GranuleParts known = states_.parts(granule);
+  if (std::popcount(asked | known) > kMostParts) return 0;
+  if ((asked & ~known) == 0) {
+    // Who asks has to ask each time.
+    const uint32_t uses = (*own_parts_)[granule].uses.fetch_add(1, std::memory_order_relaxed);
+    if (uses >= kMostUses) return 0;
+  }
+  return asked;
+}
+
+Result<void> BackingFile::commit_parts(uint64_t granule, GranuleParts parts) {
   CommitWait others(states_);
-  for (uint64_t at = align_down(first_granule(offset), unit); at < end;) {
+  while (!has_parts(granule, parts)) {
+    if (claim_run(granule, granule + 1, others.stalled()) == granule) {
+      US_TRY(others.wait(granule));
+      continue;
+    }
+    // Also where there is no memory to find out how much there is, and where another process has
+    // taken the granule over: then it is that one's, and waited for.
+    const ScopeExit end([&] { leave(granule, granule + 1); });
+    US_TRY(obtain_parts(granule, parts & ~states_.parts(granule)));
+  }
+  return {};
+}
+
+// For a granule that is claimed.
+Result<void> BackingFile::obtain_parts(uint64_t granule, GranuleParts parts) {
+  constexpr auto kSource = HostBudget::Source::kMachine;
+  const uint64_t size = bytes_of(parts);
+  US_TRY(budget_.take(size, kSource));
+  ScopeExit give_back([&] { budget_.give_back(size); });
+  const ScopeExit settle([&] { budget_.note_committed(size, kSource); });
+  if (options_.numa_node) US_TRY(check_node(*options_.numa_node, size));
+
+  const uint64_t start = granule * kGranule;
+  Result<void> allocated;
+  for_each_run(parts, [&](unsigned first, unsigned count) {
+    if (!allocated.ok()) return;
+    const uint64_t offset = start + first * kPartBytes;
+    allocated = platform::commit_small({alias(offset), count * kPartBytes});
+    if (!allocated.ok() && platform::means_impossible(allocated.error())) {
+      allocated = file_.allocate(offset, count * kPartBytes);
+    }
+  });
+  if (!states_.begin_fill(granule)) return {};
+  for_each_run(parts, [&](unsigned first, unsigned count) {
+    const uint64_t offset = start + first * kPartBytes;
+    if (!allocated.ok()) {
+      (void)file_.discard(offset, count * kPartBytes);
+    } else if (options_.poison == Poison::kOn) {
+      fill_bytes(to_pointer(alias(offset)), kPoisonByte, count * kPartBytes);
+    }
+  });
+  US_TRY(std::move(allocated));
+  states_.add_parts(granule, parts);
+  (*own_parts_)[granule].parts.fetch_or(parts, std::memory_order_relaxed);
+  count(CommitState::kSmallPages, static_cast<int64_t>(size));
+  give_back.dismiss();
+  return {};
+}
+
+Result<void> BackingFile::commit_granules(uint64_t first, uint64_t end) {
+  CommitWait others(states_);
+  for (uint64_t at = first; at < end;) {
     if (is_committed(states_.at(at))) {
       ++at;
       continue;
@@ -109,14 +215,10 @@ Result<void> BackingFile::commit(uint64_t offset, uint64_t size) {
       continue;
     }
     // Also where there is no memory to find out how much there is.
-    ScopeExit leave_cold([&] { publish(at, run_end, CommitState::kCold); });
+    ScopeExit leave_as_it_was([&] { leave(at, run_end); });
     US_TRY_ASSIGN(const CommitState state, obtain_pages(at, run_end));
-    leave_cold.dismiss();
-    const uint64_t published = publish(at, run_end, state);
-    count(state, published);
-    // What another process has taken over meanwhile is on its account.
-    if (const uint64_t lost = run_end - at - published; lost > 0)
-      budget_.give_back(lost * kGranule);
+    leave_as_it_was.dismiss();
+    publish(at, run_end, state);
     at = run_end;
   }
   return {};
@@ -140,12 +242,13 @@ uint64_t BackingFile::claim_run(uint64_t first, uint64_t end,
 Result<CommitState> BackingFile::obtain_pages(uint64_t first, uint64_t end) {
   const uint64_t offset = first * kGranule;
   const uint64_t size = (end - first) * kGranule;
+  const uint64_t missing = size - own_part_bytes(first, end);
   const bool from_pool = kind() != platform::FileKind::kShared;
   const auto source = from_pool ? HostBudget::Source::kPool : HostBudget::Source::kMachine;
-  US_TRY(budget_.take(size, source));
-  ScopeExit give_back([&] { budget_.give_back(size); });
-  ScopeExit settle([&] { budget_.note_committed(size, source); });
-  if (options_.numa_node) US_TRY(check_node(*options_.numa_node, size));
+  US_TRY(budget_.take(missing, source));
+  ScopeExit give_back([&] { budget_.give_back(missing); });
+  ScopeExit settle([&] { budget_.note_committed(missing, source); });
+  if (options_.numa_node) US_TRY(check_node(*options_.numa_node, missing));
 
   CommitState state = from_pool ? CommitState::kPool : CommitState::kSmallPages;
   if (!from_pool && collapse_works_.load(std::memory_order_relaxed)) {
@@ -162,36 +265,67 @@ Result<CommitState> BackingFile::obtain_pages(uint64_t first, uint64_t end) {
   if (state != CommitState::kCollapsed) {
     if (Result<void> allocated = file_.allocate(offset, size); !allocated.ok()) {
       change_bytes(first, end,
-                   [&](uint64_t granule) { (void)file_.discard(granule * kGranule, kGranule); });
+                   [&](uint64_t at, uint64_t bytes) { (void)file_.discard(at, bytes); });
       return allocated.error();
     }
   }
   if (options_.poison == Poison::kOn) {
-    change_bytes(first, end, [&](uint64_t granule) {
-      fill_bytes(to_pointer(alias(granule * kGranule)), kPoisonByte, kGranule);
+    change_bytes(first, end, [&](uint64_t at, uint64_t bytes) {
+      fill_bytes(to_pointer(alias(at)), kPoisonByte, bytes);
     });
   }
   give_back.dismiss();
   return state;
 }
 
-// Changes the bytes of claimed granules, but for those that another process has taken over and may
-// have written to.
+// Changes the bytes of claimed granules, but for those of parts that had host memory before, and
+// for granules that another process has taken over and may have written to.
 template <typename Change>
 void BackingFile::change_bytes(uint64_t first, uint64_t end, Change change) {
   for (uint64_t at = first; at < end; ++at) {
-    if (states_.begin_fill(at)) change(at);
+    if (!states_.begin_fill(at)) continue;
+    for_each_run(~states_.parts(at), [&](unsigned part, unsigned count) {
+      change(at * kGranule + part * kPartBytes, count * kPartBytes);
+    });
   }
 }
 
-// Returns how many of the granules were still this process's to publish.
-uint64_t BackingFile::publish(uint64_t first, uint64_t end, CommitState state) {
-  uint64_t published = 0;
+// Claimed granules are as they were, but for parts that were added.
+void BackingFile::leave(uint64_t first, uint64_t end) {
+  for (uint64_t at = end; at-- > first;) {
+    states_.settle(at, states_.parts(at) != 0 ? CommitState::kPartial : CommitState::kCold);
+  }
+}
+
+void BackingFile::publish(uint64_t first, uint64_t end, CommitState state) {
   // Back to front: a waiting thread starts at the front of a page and must find all of it.
   for (uint64_t at = end; at-- > first;) {
-    if (states_.settle(at, state)) ++published;
+    const uint64_t missing = kGranule - own_part_bytes(at, at + 1);
+    if (!states_.settle(at, state)) {
+      // What another process has taken over meanwhile is on its account.
+      budget_.give_back(missing);
+      continue;
+    }
+    discount_parts(at);
+    count(state, kGranule);
   }
-  return published;
+}
+
+uint64_t BackingFile::own_part_bytes(uint64_t first, uint64_t end) const {
+  uint64_t bytes = 0;
+  for (uint64_t at = first; own_parts_ && at < end; ++at) {
+    bytes += bytes_of((*own_parts_)[at].parts.load(std::memory_order_relaxed));
+  }
+  return bytes;
+}
+
+uint64_t BackingFile::discount_parts(uint64_t granule) {
+  if (!own_parts_) return 0;
+  OwnParts& own = (*own_parts_)[granule];
+  own.uses.store(0, std::memory_order_relaxed);
+  const uint64_t bytes = bytes_of(own.parts.exchange(0, std::memory_order_relaxed));
+  count(CommitState::kSmallPages, -static_cast<int64_t>(bytes));
+  return bytes;
 }
 
 Result<void> BackingFile::set_aside(uint64_t offset, uint64_t size) {
@@ -205,7 +339,7 @@ void BackingFile::decommit(uint64_t offset, uint64_t size) {
   for (uint64_t at = first_granule(offset); at < end;) {
     const uint64_t limit = std::min(end, at + portion);
     uint64_t run_end = at;
-    while (run_end < limit && is_committed(states_.at(run_end))) ++run_end;
+    while (run_end < limit && !is_cold(run_end)) ++run_end;
     if (run_end == at) {
       ++at;
       continue;
@@ -214,26 +348,23 @@ void BackingFile::decommit(uint64_t offset, uint64_t size) {
     for (; at < run_end; ++at) {
       const CommitState before = states_.at(at);
       if (states_.decommit(at)) discount(before);
+      budget_.give_back(discount_parts(at));
     }
   }
 }
 
-void BackingFile::count(CommitState state, uint64_t granules) {
-  count_of(state).fetch_add(granules, std::memory_order_relaxed);
-  tell(state, static_cast<int64_t>(granules));
-}
-
-void BackingFile::tell(CommitState state, int64_t granules) const {
-  if (options_.figures == nullptr || granules == 0) return;
+void BackingFile::count(CommitState state, int64_t bytes) {
+  if (bytes == 0) return;
+  count_of(state).fetch_add(static_cast<uint64_t>(bytes), std::memory_order_relaxed);
+  if (options_.figures == nullptr) return;
   auto kind = BackingKind::kHugetlb;
   if (state == CommitState::kSmallPages) kind = BackingKind::kSmallPages;
   if (state == CommitState::kCollapsed) kind = BackingKind::kCollapsed;
-  options_.figures->add_backing(kind, granules * static_cast<int64_t>(kGranule));
+  options_.figures->add_backing(kind, bytes);
 }
 
 void BackingFile::discount(CommitState state) {
-  count_of(state).fetch_sub(1, std::memory_order_relaxed);
-  tell(state, -1);
+  count(state, -static_cast<int64_t>(kGranule));
   budget_.give_back(kGranule);
 }
 
@@ -252,11 +383,31 @@ void BackingFile::hide(uint64_t offset, uint64_t size) {
 }
 
 void BackingFile::refill(uint64_t offset, uint64_t size) {
-  for (uint64_t at = offset; at < offset + size;) {
-    const uint64_t next = std::min(align_down(at, kGranule) + kGranule, offset + size);
-    if (is_committed_at(at)) fill_bytes(to_pointer(alias(at)), fresh_byte(), next - at);
-    at = next;
+  for (uint64_t done = 0; done < size;) {
+    const Run run = run_at(offset + done, size - done);
+    if (run.is_committed) fill_bytes(to_pointer(alias(offset + done)), fresh_byte(), run.size);
+    done += run.size;
   }
+}
+
+// To where that may change.
+BackingFile::Run BackingFile::run_in_granule(uint64_t offset) const {
+  const uint64_t to_granule_end = kGranule - offset % kGranule;
+  if (is_committed_at(offset)) return {to_granule_end, true};
+  const GranuleParts parts = states_.parts(first_granule(offset));
+  if (parts == 0) return {to_granule_end, false};
+  const bool is_there = (parts & parts_of(offset, 1)) != 0;
+  return {kPartBytes - offset % kPartBytes, is_there};
+}
+
+BackingFile::Run BackingFile::run_at(uint64_t offset, uint64_t limit) const {
+  Run run = run_in_granule(offset);
+  while (run.size < limit) {
+    const Run next = run_in_granule(offset + run.size);
+    if (next.is_committed != run.is_committed) return run;
+    run.size += next.size;
+  }
+  return {limit, run.is_committed};
 }
 
 std::atomic<uint64_t>& BackingFile::count_of(CommitState state) {
@@ -268,6 +419,7 @@ std::atomic<uint64_t>& BackingFile::count_of(CommitState state) {
     case CommitState::kCold:
     case CommitState::kCommitting:
     case CommitState::kFilling:
+    case CommitState::kPartial:
     case CommitState::kPool:
       break;
   }
@@ -276,9 +428,9 @@ std::atomic<uint64_t>& BackingFile::count_of(CommitState state) {
 
 HostBacking BackingFile::backing() const {
   HostBacking backing;
-  backing.small_pages = small_.load(std::memory_order_relaxed) * kGranule;
-  backing.collapsed = collapsed_.load(std::memory_order_relaxed) * kGranule;
-  const uint64_t pool = pool_.load(std::memory_order_relaxed) * kGranule;
+  backing.small_pages = small_.load(std::memory_order_relaxed);
+  backing.collapsed = collapsed_.load(std::memory_order_relaxed);
+  const uint64_t pool = pool_.load(std::memory_order_relaxed);
   (kind() == platform::FileKind::kHugetlb1G ? backing.pool_1g : backing.pool_2m) = pool;
   return backing;
 }
@@ -294,7 +446,7 @@ bool BackingFile::is_all_committed(uint64_t offset, uint64_t size) const {
 uint64_t BackingFile::committed_bytes_in(uint64_t offset, uint64_t size) const {
   uint64_t warm = 0;
   for (uint64_t at = offset; at < offset + size; at += kGranule) {
-    if (is_committed_at(at)) warm += kGranule;
+    warm += is_committed_at(at) ? kGranule : bytes_of(states_.parts(first_granule(at)));
   }
   return warm;
 }

@@ -7,6 +7,10 @@
 // host memory for it, then committed until it is decommitted. Cold granules cost nothing and read
 // as fresh memory. Getting host memory may fail, with an Error and never with a signal.
 //
+// A few bytes commit only the parts of the granule around them: the file's owner has it partial
+// until a quarter of it is used, a range goes beyond it, or its parts are asked for again and
+// again. Only whole granules are known as committed to those who ask no more.
+//
 // Other processes may attach to a backing file and see parts of it. The states of the granules are
 // in memory that all of them have, with who put host memory behind each; a process that dies at it
 // or does not get on leaves the granule to the next one that needs it (commit_states.h).
@@ -22,6 +26,7 @@
 
 #include "base/result.h"
 #include "base/virtual_range.h"
+#include "base/zeroed_array.h"
 #include "device/settings.h"
 #include "memory/commit_states.h"
 #include "memory/host_budget.h"
@@ -80,17 +85,24 @@ class BackingFile {
   // What a cold granule reads as.
   uint8_t fresh_byte() const { return options_.poison == Poison::kOn ? kPoisonByte : 0; }
 
-  // Makes every granule that the range touches committed. Waits for threads that commit some of it,
-  // and at most 5 s for other processes (kConnection). On failure some granules of the range may be
-  // committed.
+  // How far the bytes from `offset` on, no more than `limit`, are all committed or all fresh.
+  struct Run {
+    uint64_t size;
+    bool is_committed;
+  };
+  Run run_at(uint64_t offset, uint64_t limit) const;
+
+  // Makes all of the range committed, and more around it: parts of a granule, or granules. Waits
+  // for threads that commit some of it, and at most 5 s for other processes (kConnection). On
+  // failure some of the range may be committed.
   Result<void> commit(uint64_t offset, uint64_t size);
   // Hugetlb backing files: sets pages aside for the cold granules of the range.
   Result<void> set_aside(uint64_t offset, uint64_t size);
   // Gives the host memory of a range back. The range is a multiple of the granule.
   // REQUIRES: no one uses the range.
   void decommit(uint64_t offset, uint64_t size);
-  // Overwrites the committed part of a range, of any size, with the poison pattern, as it is in the
-  // cold part.
+  // Overwrites what is committed of a range, of any size, with the poison pattern, as it is in the
+  // cold rest.
   void refill(uint64_t offset, uint64_t size);
 
   // Attached backing files: parts of it, in whole granules, can be seen or no longer are.
@@ -104,19 +116,40 @@ class BackingFile {
   static constexpr uint8_t kPoisonByte = 0xA5;
 
  private:
+  // What this process has behind a granule that is not committed as a whole.
+  struct OwnParts {
+    std::atomic<GranuleParts> parts;
+    std::atomic<uint32_t> uses;  // of parts that had host memory already
+  };
+
   BackingFile(const BackingFileOptions& options, platform::MemoryFile file, CommitStates states,
               VirtualRange alias, HostBudget& budget);
+
+  GranuleParts parts_to_commit(uint64_t offset, uint64_t size);
+  Result<void> commit_parts(uint64_t granule, GranuleParts parts);
+  Result<void> obtain_parts(uint64_t granule, GranuleParts parts);
+  Result<void> commit_granules(uint64_t first, uint64_t end);
+  Run run_in_granule(uint64_t offset) const;
+  bool has_parts(uint64_t granule, GranuleParts parts) const {
+    return is_committed(states_.at(granule)) || (states_.parts(granule) & parts) == parts;
+  }
+  uint64_t own_part_bytes(uint64_t first, uint64_t end) const;
+  // What this process has behind parts counts no longer. Returns how much that was.
+  uint64_t discount_parts(uint64_t granule);
 
   uint64_t claim_run(uint64_t first, uint64_t end, std::optional<ShortProcessTag> stalled);
   Result<CommitState> obtain_pages(uint64_t first, uint64_t end);
   template <typename Change>
   void change_bytes(uint64_t first, uint64_t end, Change change);
-  uint64_t publish(uint64_t first, uint64_t end, CommitState state);
-  // This process has put host memory behind granules.
-  void count(CommitState state, uint64_t granules);
+  void leave(uint64_t first, uint64_t end);
+  void publish(uint64_t first, uint64_t end, CommitState state);
+  bool is_cold(uint64_t granule) const {
+    return !is_committed(states_.at(granule)) && states_.parts(granule) == 0;
+  }
+  // This process has put host memory behind bytes, or has it no longer.
+  void count(CommitState state, int64_t bytes);
   // It no longer has anything behind a granule.
   void discount(CommitState state);
-  void tell(CommitState state, int64_t granules) const;
   std::atomic<uint64_t>& count_of(CommitState state);
 
   const BackingFileOptions options_;
@@ -125,7 +158,9 @@ class BackingFile {
   HostBudget& budget_;
   CommitStates states_;
   std::atomic<bool> collapse_works_;
-  // Granules of this process by state, for people.
+  // Of files of this process that consist of 4 KiB pages.
+  std::optional<ZeroedArray<OwnParts>> own_parts_;
+  // Bytes of this process by state, for people.
   std::atomic<uint64_t> small_{0};
   std::atomic<uint64_t> collapsed_{0};
   std::atomic<uint64_t> pool_{0};

@@ -8,16 +8,21 @@ namespace understudy {
 
 namespace {
 
-uint64_t bytes_for(uint64_t granules) {
+uint64_t bytes_of_words(uint64_t granules) {
   return *align_up(granules * sizeof(std::atomic<uint32_t>), kNormalPage);
+}
+uint64_t bytes_for(uint64_t granules) {
+  return bytes_of_words(granules) +
+         *align_up(granules * sizeof(std::atomic<GranuleParts>), kNormalPage);
 }
 
 }  // namespace
 
 CommitStates::CommitStates(platform::MemoryFile file, platform::SharedMapping mapping,
-                           const ProcessSlots* slots)
+                           uint64_t granules, const ProcessSlots* slots)
     : file_(std::move(file)),
       mapping_(std::move(mapping)),
+      parts_begin_(bytes_of_words(granules)),
       slots_(slots),
       own_(slots != nullptr ? ShortProcessTag(slots->own_tag()).word() : 1) {}
 
@@ -32,7 +37,7 @@ Result<CommitStates> CommitStates::attach(platform::MemoryFile file, uint64_t gr
                                           const ProcessSlots* slots) {
   US_TRY_ASSIGN(platform::SharedMapping mapping,
                 platform::SharedMapping::of_file(file.usable_descriptor(), bytes_for(granules)));
-  return CommitStates(std::move(file), std::move(mapping), slots);
+  return CommitStates(std::move(file), std::move(mapping), granules, slots);
 }
 
 bool CommitStates::is_abandoned(uint32_t word) const {
@@ -43,7 +48,10 @@ bool CommitStates::is_abandoned(uint32_t word) const {
 bool CommitStates::claim(uint64_t granule) {
   std::atomic<uint32_t>& word = words()[granule];
   uint32_t seen = word.load();
-  if (state_of(seen) != CommitState::kCold && !is_abandoned(seen)) return false;
+  const CommitState state = state_of(seen);
+  if (state != CommitState::kCold && state != CommitState::kPartial && !is_abandoned(seen)) {
+    return false;
+  }
   return word.compare_exchange_strong(seen, word_of(CommitState::kCommitting));
 }
 
@@ -66,6 +74,10 @@ bool CommitStates::begin_fill(uint64_t granule) {
     if (word.compare_exchange_weak(seen, filling)) return true;
   }
   return false;
+}
+
+void CommitStates::add_parts(uint64_t granule, GranuleParts parts) {
+  parts_words()[granule].fetch_or(parts, std::memory_order_release);
 }
 
 bool CommitStates::settle(uint64_t granule, CommitState state) {
@@ -98,7 +110,12 @@ void CommitStates::wait(uint64_t granule) const {
   platform::sleep_on_shared(word, seen | kWaited, Clock::now() + kLook);
 }
 
-bool CommitStates::decommit(uint64_t granule) { return is_own_word(words()[granule].exchange(0)); }
+bool CommitStates::decommit(uint64_t granule) {
+  // First: parts of a cold granule would have the bytes of whoever had it before.
+  parts_words()[granule].store(0, std::memory_order_relaxed);
+  const uint32_t before = words()[granule].exchange(0);
+  return is_committed(state_of(before)) && is_own_word(before);
+}
 
 bool CommitStates::disown(uint64_t granule) {
   std::atomic<uint32_t>& word = words()[granule];

@@ -190,7 +190,8 @@ Result<void> Transfer::commit(VirtualAddress address, const Piece& piece) {
   if (piece.entry.is_managed()) return commit_managed(address, piece);
   if (piece.backing == nullptr) return {};
   US_TRY(pools_.commit(*piece.backing, piece.file_offset, piece.size));
-  if (!piece.entry.commit()) {
+  // Of a granule that is committed in parts, each access has to ask for its own.
+  if (!piece.entry.commit() && piece.backing->is_committed_at(piece.file_offset)) {
     const uint64_t into_gib = address % kGiB;
     translation_.note_committed(address, piece.entry, [&] {
       return piece.backing->is_all_committed(piece.file_offset - into_gib, kGiB);
@@ -199,7 +200,7 @@ Result<void> Transfer::commit(VirtualAddress address, const Piece& piece) {
   return {};
 }
 
-// Cold granules read as fresh memory without becoming committed.
+// What is cold reads as fresh memory without becoming committed.
 void Transfer::read_piece(VirtualAddress to_host, const Piece& from, uint64_t count) {
   if (from.backing == nullptr) {
     engine_.copy(to_pointer(to_host), to_pointer(from.host), count);
@@ -207,18 +208,13 @@ void Transfer::read_piece(VirtualAddress to_host, const Piece& from, uint64_t co
   }
   const BackingFile& backing = *from.backing;
   for (uint64_t done = 0; done < count;) {
-    const bool is_committed = backing.is_committed_at(from.file_offset + done);
-    uint64_t run = bytes_to_granule_end(from.file_offset + done, count - done);
-    while (done + run < count &&
-           backing.is_committed_at(from.file_offset + done + run) == is_committed) {
-      run += std::min(count - done - run, kGranule);
-    }
-    if (is_committed) {
-      engine_.copy(to_pointer(to_host + done), to_pointer(from.host + done), run);
+    const BackingFile::Run run = backing.run_at(from.file_offset + done, count - done);
+    if (run.is_committed) {
+      engine_.copy(to_pointer(to_host + done), to_pointer(from.host + done), run.size);
     } else {
-      fill_bytes(to_pointer(to_host + done), backing.fresh_byte(), run);
+      fill_bytes(to_pointer(to_host + done), backing.fresh_byte(), run.size);
     }
-    done += run;
+    done += run.size;
   }
 }
 

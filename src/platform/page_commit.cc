@@ -25,15 +25,21 @@ namespace understudy::platform {
 
 namespace {
 
-Error commit_failure(int number, VirtualRange range) {
+Error commit_failure(int number, VirtualRange range, const char* pages) {
   return Error::system(ErrorCode::kOutOfMemory, number,
-                       "the host cannot make 2 MiB pages for %s of device memory (errno %d)",
+                       "the host cannot make %s pages for %s of device memory (errno %d)", pages,
                        SizeText(range.size).c_str(), number);
 }
 
 // The kernel does not know the advice, or a container does not let it through.
 bool means_unknown_advice(int number) {
   return number == EINVAL || number == ENOSYS || number == EPERM || number == EACCES;
+}
+
+// Returns 0 or the errno: EINVAL where the advice is not to be had.
+int populate(VirtualRange range) {
+  if (madvise(to_pointer(range.base), range.size, MADV_POPULATE_WRITE) == 0) return 0;
+  return means_unknown_advice(errno) ? EINVAL : errno;
 }
 
 // For kernels before 5.14, and for containers that do not know the advice: the kernel copies every
@@ -59,24 +65,31 @@ int copy_onto_itself(VirtualRange range) {
 }  // namespace
 
 int commit_pages(VirtualRange range) {
-  if (madvise(to_pointer(range.base), range.size, MADV_POPULATE_WRITE) == 0) return 0;
-  const int number = errno;
-  return means_unknown_advice(number) ? copy_onto_itself(range) : number;
+  const int number = populate(range);
+  return number == EINVAL ? copy_onto_itself(range) : number;
+}
+
+Result<void> commit_small(VirtualRange range) {
+  int number = planned_fault(SystemCall::kCommit);
+  if (number == 0) number = populate(range);
+  if (number == 0) return {};
+  return commit_failure(number, range, "4 KiB");
 }
 
 Result<void> commit_collapsed(VirtualRange range) {
+  constexpr const char* kPages = "2 MiB";
   if (const int number = planned_fault(SystemCall::kCommit); number != 0) {
-    return commit_failure(number, range);
+    return commit_failure(number, range, kPages);
   }
   // By the advice alone: a process that is stopped at this may go on when another one has written
   // to the range, and a page that is copied onto itself then would undo that.
   for (VirtualAddress at = range.base; at < range.end(); at += kHugePage) {
-    if (madvise(to_pointer(at), kNormalPage, MADV_POPULATE_WRITE) != 0) {
-      return commit_failure(means_unknown_advice(errno) ? EINVAL : errno, range);
+    if (const int number = populate({at, kNormalPage}); number != 0) {
+      return commit_failure(number, range, kPages);
     }
   }
   if (madvise(to_pointer(range.base), range.size, MADV_COLLAPSE) != 0) {
-    return commit_failure(errno, range);
+    return commit_failure(errno, range, kPages);
   }
   return {};
 }

@@ -26,7 +26,7 @@
 namespace understudy {
 
 inline constexpr uint64_t kLedgerMagic = 0x2e6c74736e646e55;
-inline constexpr uint32_t kLedgerVersion = 5;
+inline constexpr uint32_t kLedgerVersion = 6;
 inline constexpr unsigned kProcessSlots = 512;
 inline constexpr uint32_t kMostShares = 1U << 20;
 inline constexpr uint32_t kMostEvents = 1U << 16;

@@ -78,7 +78,7 @@ TEST_F(ShareAgain, IPC_22_AnImporterKeepsAllOfItWhenASmallerExportDiesWithItsPro
   exporter.call(mark_granules, start);
   // Nobody keeps this one: when it is gone, the holder has cleared away what the dead one left.
   const Offer other = exporter.call(offer_block, 16 * kMiB, kEveryone, uint8_t{70});
-  exporter.call(mark, at(other.view.start, 8 * kMiB), kGranule, uint8_t{71});
+  exporter.call(write_between_marks, other.view.start, 16 * kMiB);
   const ipc::Key large = exporter.call(export_everywhere, start, kLarge);
   void* const imported = holder.call(import_key, large);
   exporter.call(close_key, large);

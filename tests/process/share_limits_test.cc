@@ -132,6 +132,7 @@ class ShareLeftovers : public VirtualMemoryTest {
     for (size_t i = 0; i < kWritten; ++i) {
       const auto seed = static_cast<uint8_t>(i + 1);
       offers.push_back(exporter.call(offer_block, kGranule, kEveryone, seed));
+      exporter.call(write_between_marks, offers.back().view.start, kGranule);
     }
     return offers;
   }

@@ -50,6 +50,11 @@ inline size_t bytes_in_memory_files() {
   return bytes;
 }
 
+// Gives all of a range that was marked host memory: marks alone cost a few pages.
+inline void write_between_marks(void* start, size_t size) {
+  EXPECT_SUCCESS(aclrtMemset(at(start, kKiB), size - 2 * kKiB, 1, size - 2 * kKiB));
+}
+
 // An allocation with a key, open to all. For either process.
 struct KeyOffer {
   void* start;

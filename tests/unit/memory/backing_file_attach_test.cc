@@ -133,6 +133,37 @@ TEST_F(BackingFileAttach, FaultsOfTheHostAreErrors) {
   EXPECT_TRUE(is_ok(attached->show(0, kGranule)));
 }
 
+TEST_F(BackingFileAttach, AnotherProcessUsesPartsAndCommitsWholeGranules) {
+  const auto backing = make(Poison::kOn);
+  ASSERT_TRUE(is_ok(backing->commit(0, 1)));
+  ASSERT_TRUE(is_ok(backing->commit(kGranule, 1)));
+  bytes(*backing, 0)[5] = 0x55;
+  OtherProcess other(attached(
+      *backing,
+      [this](BackingFile& theirs, const Line&) {
+        ASSERT_TRUE(is_ok(theirs.show(0, 2 * kGranule)));
+        const BackingFile::Run run = theirs.run_at(0, kGranule);
+        EXPECT_TRUE(run.is_committed);
+        EXPECT_EQ(run.size, kPartBytes);
+        EXPECT_EQ(bytes(theirs, 0)[5], 0x55);
+        // What is there is used as it is.
+        ASSERT_TRUE(is_ok(theirs.commit(kGranule, kGranule)));
+        EXPECT_TRUE(theirs.is_committed_at(kGranule));
+        EXPECT_EQ(bytes(theirs, kGranule)[kPartBytes], BackingFile::kPoisonByte);
+        EXPECT_EQ(other_budget_.taken(), kGranule);
+      },
+      Poison::kOn));
+  other.hear_word();
+  EXPECT_EQ(backing->state_at(0), CommitState::kPartial);
+  EXPECT_TRUE(backing->is_committed_at(kGranule));
+  EXPECT_EQ(bytes(*backing, 0)[5], 0x55);
+  // Until it gives the granule back it has paid for its part.
+  EXPECT_EQ(budget_.taken(), 2 * kPartBytes);
+  backing->decommit(0, kSize);
+  EXPECT_EQ(budget_.taken(), 0u);
+  EXPECT_EQ(backing->backing().total(), 0u);
+}
+
 TEST_F(BackingFileAttach, ProcessThatCommitsAGranulePaysForIt) {
   const auto backing = make();
   ASSERT_TRUE(is_ok(backing->commit(0, kGranule)));
@@ -203,6 +234,33 @@ TEST_F(BackingFileAttach, ProcessThatDiedWhileCommittingIsNotWaitedFor) {
     EXPECT_EQ(bytes(*backing, granule * kGranule)[kGranule - 1], BackingFile::kPoisonByte)
         << granule;
   }
+}
+
+TEST_F(BackingFileAttach, PartsStayWhenAProcessDiesAtTheirGranule) {
+  const auto backing = make(Poison::kOn);
+  ASSERT_TRUE(is_ok(backing->commit(0, 1)));
+  bytes(*backing, 0)[3] = 0x33;
+  OtherProcess other(attached(
+      *backing,
+      [](BackingFile& theirs, const Line&) {
+        ASSERT_TRUE(is_ok(theirs.show(0, kGranule)));
+        platform::plan_stop(SystemCall::kCommit, 1, 0);
+        (void)theirs.commit(0, kGranule);
+      },
+      Poison::kOn));
+  other.wait_until_stopped();
+  EXPECT_EQ(backing->state_at(0), CommitState::kCommitting);
+  other.kill();
+  // What is there needs no one's leave; more of it is to be had, and then all of it.
+  EXPECT_TRUE(is_ok(backing->commit(0, 2)));
+  EXPECT_EQ(backing->run_at(0, kGranule).size, kPartBytes);
+  ASSERT_TRUE(is_ok(backing->commit(4 * kPartBytes, 1)));
+  EXPECT_EQ(backing->state_at(0), CommitState::kPartial);
+  EXPECT_EQ(bytes(*backing, 0)[3], 0x33);
+  ASSERT_TRUE(is_ok(backing->commit(0, kGranule)));
+  EXPECT_EQ(bytes(*backing, 0)[3], 0x33);
+  EXPECT_EQ(bytes(*backing, 0)[kGranule - 1], BackingFile::kPoisonByte);
+  EXPECT_EQ(budget_.taken(), kGranule);
 }
 
 TEST_F(BackingFileAttach, MemoryThatTheOtherProcessCommitsIsFreshAsOurs) {

@@ -294,5 +294,159 @@ TEST_F(BackingFileTest, CreationThatFailsLeavesNoWindow) {
   EXPECT_EQ(budget_.taken(), 0u);
 }
 
+// ---- Parts of granules ----
+
+TEST_F(BackingFileTest, AFewBytesCommitThePartsAroundThemAndNoOther) {
+  const auto backing = backing_of(large_pages());
+  const uint64_t start = 5 * kGranule + 3 * kPartBytes;
+  ASSERT_TRUE(is_ok(backing->commit(start - 1, 2)));
+  EXPECT_EQ(backing->state_at(start), CommitState::kPartial);
+  EXPECT_FALSE(backing->is_committed_at(start));
+  expect_committed(*backing, 2 * kPartBytes);
+  EXPECT_EQ(backing->backing().small_pages, 2 * kPartBytes);
+
+  const BackingFile::Run before = backing->run_at(4 * kGranule, kSize - 4 * kGranule);
+  EXPECT_FALSE(before.is_committed);
+  EXPECT_EQ(before.size, kGranule + 2 * kPartBytes);
+  const BackingFile::Run there = backing->run_at(start - 100, kGranule);
+  EXPECT_TRUE(there.is_committed);
+  EXPECT_EQ(there.size, kPartBytes + 100);
+  EXPECT_EQ(backing->run_at(start, 10).size, 10u);
+  const BackingFile::Run behind = backing->run_at(start + kPartBytes, kGranule);
+  EXPECT_FALSE(behind.is_committed);
+  EXPECT_EQ(behind.size, kGranule);
+}
+
+TEST_F(BackingFileTest, AThirdPartLeavesTheOthersAsTheyAre) {
+  const auto backing = backing_of(small_pages());
+  ASSERT_TRUE(is_ok(backing->commit(0, 1)));
+  ASSERT_TRUE(is_ok(backing->commit(kGranule - 1, 1)));
+  bytes(*backing, 0)[7] = 0x77;
+  bytes(*backing, kGranule)[-1] = 0x11;
+  ASSERT_TRUE(is_ok(backing->commit(10 * kPartBytes, 3 * kPartBytes)));
+  expect_committed(*backing, 5 * kPartBytes);
+  EXPECT_EQ(bytes(*backing, 0)[7], 0x77);
+  EXPECT_EQ(bytes(*backing, kGranule)[-1], 0x11);
+}
+
+TEST_F(BackingFileTest, AGranuleOfWhichMoreThanAQuarterIsUsedIsCommittedAsAWhole) {
+  for (const BackingFileOptions& options : {small_pages(), large_pages()}) {
+    const auto backing = backing_of(options);
+    constexpr unsigned kQuarter = kPartsPerGranule / 4;
+    for (unsigned part = 0; part < kQuarter; ++part) {
+      ASSERT_TRUE(is_ok(backing->commit(kGranule + 2 * part * kPartBytes, 1)));
+      bytes(*backing, kGranule)[2 * part * kPartBytes] = static_cast<uint8_t>(part + 1);
+    }
+    expect_committed(*backing, kQuarter * kPartBytes);
+    ASSERT_TRUE(is_ok(backing->commit(2 * kGranule - 1, 1)));
+    EXPECT_TRUE(backing->is_committed_at(kGranule));
+    expect_committed(*backing, kGranule);
+    for (unsigned part = 0; part < kQuarter; ++part) {
+      EXPECT_EQ(bytes(*backing, kGranule)[2 * part * kPartBytes], part + 1) << part;
+      EXPECT_EQ(bytes(*backing, kGranule)[(2 * part + 1) * kPartBytes], 0) << part;
+    }
+    backing->decommit(0, kSize);
+    expect_committed(*backing, 0);
+  }
+}
+
+TEST_F(BackingFileTest, ALargeRangeCommitsAPartialGranuleAsAWhole) {
+  const auto backing = backing_of(small_pages());
+  ASSERT_TRUE(is_ok(backing->commit(2 * kGranule + 5, 1)));
+  bytes(*backing, 2 * kGranule)[5] = 0x55;
+  ASSERT_TRUE(is_ok(backing->commit(kGranule, 3 * kGranule)));
+  expect_committed(*backing, 3 * kGranule);
+  EXPECT_EQ(bytes(*backing, 2 * kGranule)[5], 0x55);
+}
+
+TEST_F(BackingFileTest, PartsThatAreAskedForAgainAndAgainAreWorthTheGranule) {
+  const auto backing = backing_of(small_pages());
+  int times = 0;
+  while (!backing->is_committed_at(0) && times < 1000) {
+    ASSERT_TRUE(is_ok(backing->commit(64, 64)));
+    ++times;
+  }
+  EXPECT_TRUE(backing->is_committed_at(0));
+  EXPECT_GT(times, 10);
+  expect_committed(*backing, kGranule);
+}
+
+TEST_F(BackingFileTest, PoisonOfPartsComesWithThem) {
+  BackingFileOptions options = small_pages();
+  options.poison = Poison::kOn;
+  const auto backing = backing_of(options);
+  ASSERT_TRUE(is_ok(backing->commit(kPartBytes, 1)));
+  EXPECT_EQ(std::count(bytes(*backing, kPartBytes), bytes(*backing, 2 * kPartBytes),
+                       BackingFile::kPoisonByte),
+            kPartBytes);
+  bytes(*backing, kPartBytes)[9] = 1;
+  ASSERT_TRUE(is_ok(backing->commit(0, kGranule)));
+  EXPECT_EQ(bytes(*backing, kPartBytes)[9], 1);
+  bytes(*backing, kPartBytes)[9] = BackingFile::kPoisonByte;
+  EXPECT_EQ(std::count(bytes(*backing, 0), bytes(*backing, kGranule), BackingFile::kPoisonByte),
+            kGranule);
+}
+
+TEST_F(BackingFileTest, RefillOfAPartialGranuleCommitsNothing) {
+  BackingFileOptions options = small_pages();
+  options.poison = Poison::kOn;
+  const auto backing = backing_of(options);
+  ASSERT_TRUE(is_ok(backing->commit(kPartBytes, 1)));
+  bytes(*backing, kPartBytes)[9] = 1;
+  backing->refill(0, 2 * kGranule);
+  EXPECT_EQ(bytes(*backing, kPartBytes)[9], BackingFile::kPoisonByte);
+  expect_committed(*backing, kPartBytes);
+}
+
+TEST_F(BackingFileTest, PartsGoBackWithTheirGranule) {
+  const auto backing = backing_of(small_pages());
+  ASSERT_TRUE(is_ok(backing->commit(0, 1)));
+  ASSERT_TRUE(is_ok(backing->commit(kGranule, kGranule)));
+  ASSERT_TRUE(is_ok(backing->commit(2 * kGranule, 1)));
+  bytes(*backing, 0)[0] = 1;
+  backing->decommit(0, 2 * kGranule);
+  EXPECT_EQ(backing->state_at(0), CommitState::kCold);
+  expect_committed(*backing, kPartBytes);
+  ASSERT_TRUE(is_ok(backing->commit(0, kGranule)));
+  EXPECT_EQ(bytes(*backing, 0)[0], 0);
+}
+
+TEST_F(BackingFileTest, WhatFailsLeavesThePartsThatWereThere) {
+  const auto backing = backing_of(small_pages());
+  ASSERT_TRUE(is_ok(backing->commit(0, 1)));
+  bytes(*backing, 0)[3] = 0x33;
+  for (const uint64_t size : {kPartBytes + 1, kGranule}) {
+    const PlannedFault fault(SystemCall::kCommit, 1, ENOSPC);
+    EXPECT_TRUE(fails_with(backing->commit(0, size), ErrorCode::kOutOfMemory));
+    EXPECT_TRUE(fault.happened());
+    EXPECT_EQ(backing->state_at(0), CommitState::kPartial);
+    EXPECT_EQ(bytes(*backing, 0)[3], 0x33);
+    expect_committed(*backing, kPartBytes);
+  }
+  ASSERT_TRUE(is_ok(backing->commit(kGranule, kSize - 2 * kGranule)));
+  ASSERT_TRUE(is_ok(backing->commit(kSize - kGranule, kGranule - kPartBytes)));
+  // The budget has room for the rest of the first granule, since its part is paid for.
+  ASSERT_TRUE(is_ok(backing->commit(0, kGranule)));
+  expect_committed(*backing, kSize);
+  EXPECT_EQ(bytes(*backing, 0)[3], 0x33);
+}
+
+TEST_F(BackingFileTest, ThreadsThatCommitPartsOfAGranuleKeepEachOthersBytes) {
+  for (const BackingFileOptions& options : {small_pages(), large_pages()}) {
+    const auto backing = backing_of(options);
+    run_on_threads(4, [&](int index) {
+      for (unsigned part = 0; part < kPartsPerGranule; part += 4) {
+        const uint64_t offset = (part + static_cast<unsigned>(index)) * kPartBytes;
+        EXPECT_TRUE(is_ok(backing->commit(offset, 100)));
+        bytes(*backing, offset)[50] = static_cast<uint8_t>(part + 1);
+      }
+    });
+    for (unsigned part = 0; part < kPartsPerGranule; ++part) {
+      EXPECT_EQ(bytes(*backing, part * kPartBytes)[50], part / 4 * 4 + 1) << part;
+    }
+    expect_committed(*backing, kGranule);
+  }
+}
+
 }  // namespace
 }  // namespace understudy

@@ -116,7 +116,7 @@ TEST_F(MapperTest, GiantBlocksNeedGiantAlignment) {
   ASSERT_TRUE(is_ok(rig_.map(base + kGiB, kGiB, giant)));
   ASSERT_TRUE(is_ok(rig_.transfer.set(base + 2 * kGiB - 3, 0x33, 3, 0)));
   EXPECT_EQ(rig_.byte_at(base + 2 * kGiB - 1), 0x33);
-  EXPECT_EQ(rig_.host_bytes(), kGranule);
+  EXPECT_EQ(rig_.host_bytes(), kPartBytes);
   EXPECT_EQ(rig_.space.translation().find(base + kGiB)->page_kind, PageKind::kGiant);
   EXPECT_TRUE(is_ok(rig_.space.mapper().unmap(base + kGiB)));
 }

@@ -303,7 +303,7 @@ TEST_F(TransferTest, GiantPageIsRememberedAsCommittedOnlyAsAWhole) {
   const BlockHandle giant =
       value_of(rig_.physical.create({kGiB, BlockAttribute::kGiant, kDevice0}));
   ASSERT_TRUE(is_ok(rig_.map(base, kGiB, giant)));
-  ASSERT_TRUE(is_ok(set(base + 5 * kGranule, 1, 8)));
+  ASSERT_TRUE(is_ok(set(base + 5 * kGranule, 1, kGranule)));
   EXPECT_FALSE(rig_.space.translation().look_up(base + 5 * kGranule).commit());
   EXPECT_EQ(rig_.byte_at(base), 0);
   EXPECT_EQ(rig_.byte_at(base + 5 * kGranule), 1);
@@ -315,9 +315,30 @@ TEST_F(TransferTest, TableRemembersWhatIsCommitted) {
   const VirtualAddress base = rig_.reserve(2 * kGranule);
   rig_.map_fresh(base, 2 * kGranule);
   EXPECT_FALSE(rig_.space.translation().look_up(base).commit());
-  ASSERT_TRUE(is_ok(set(base, 1, 8)));
+  ASSERT_TRUE(is_ok(set(base, 1, kGranule)));
   EXPECT_TRUE(rig_.space.translation().look_up(base).commit());
   EXPECT_FALSE(rig_.space.translation().look_up(base + kGranule).commit());
+}
+
+TEST_F(TransferTest, GranuleOfWhichPartsAreCommittedReadsAsWrittenAndFreshElsewhere) {
+  const VirtualAddress base = rig_.reserve(2 * kGranule);
+  rig_.map_fresh(base, 2 * kGranule);
+  ASSERT_TRUE(is_ok(set(base + 3 * kPartBytes - 4, 0x44, 8)));
+  EXPECT_EQ(rig_.host_bytes(), 2 * kPartBytes);
+  EXPECT_FALSE(rig_.space.translation().look_up(base).commit());
+  EXPECT_EQ(rig_.byte_at(base + 3 * kPartBytes - 5), 0);
+  EXPECT_EQ(rig_.byte_at(base + 3 * kPartBytes - 4), 0x44);
+  EXPECT_EQ(rig_.byte_at(base + 3 * kPartBytes + 3), 0x44);
+  EXPECT_EQ(rig_.byte_at(base + 3 * kPartBytes + 4), 0);
+  EXPECT_EQ(rig_.byte_at(base), 0);
+  // Looks commit nothing.
+  EXPECT_EQ(rig_.host_bytes(), 2 * kPartBytes);
+  // The bytes are there still when the whole granule is.
+  ASSERT_TRUE(is_ok(set(base + kGranule / 2, 0x55, kGranule / 2)));
+  EXPECT_TRUE(rig_.space.translation().look_up(base).commit());
+  EXPECT_EQ(rig_.byte_at(base + 3 * kPartBytes), 0x44);
+  EXPECT_EQ(rig_.byte_at(base + kGranule - 1), 0x55);
+  EXPECT_EQ(rig_.host_bytes(), kGranule);
 }
 
 }  // namespace
