@@ -353,6 +353,18 @@ void BackingFile::decommit(uint64_t offset, uint64_t size) {
   }
 }
 
+uint64_t BackingFile::decommit_partial(uint64_t offset, uint64_t size) {
+  uint64_t bytes = 0;
+  for (uint64_t at = offset; at < offset + size; at += kGranule) {
+    const CommitState state = state_at(at);
+    if (state == CommitState::kCold || is_committed(state)) continue;
+    const uint64_t before = committed_bytes_in(at, kGranule);
+    decommit(at, kGranule);
+    bytes += before - committed_bytes_in(at, kGranule);
+  }
+  return bytes;
+}
+
 void BackingFile::count(CommitState state, int64_t bytes) {
   if (bytes == 0) return;
   count_of(state).fetch_add(static_cast<uint64_t>(bytes), std::memory_order_relaxed);

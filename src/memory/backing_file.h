@@ -101,6 +101,9 @@ class BackingFile {
   // Gives the host memory of a range back. The range is a multiple of the granule.
   // REQUIRES: no one uses the range.
   void decommit(uint64_t offset, uint64_t size);
+  // The same for those of its granules that are committed in parts. Returns how many bytes that
+  // were.
+  uint64_t decommit_partial(uint64_t offset, uint64_t size);
   // Overwrites what is committed of a range, of any size, with the poison pattern, as it is in the
   // cold rest.
   void refill(uint64_t offset, uint64_t size);

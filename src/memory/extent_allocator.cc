@@ -218,6 +218,8 @@ void ExtentAllocator::add_free(const Extent& extent) noexcept {
 }
 
 void ExtentAllocator::give_back_to_file(const Extent& extent) noexcept {
+  // Few bytes, which are not worth being kept, nor an account of their own.
+  (void)extent.backing->decommit_partial(extent.offset, extent.size);
   const uint64_t committed = extent.backing->committed_bytes_in(extent.offset, extent.size);
   {
     MutexLock lock(mutex_);
@@ -269,15 +271,20 @@ uint64_t ExtentAllocator::give_back_kept(uint64_t most) noexcept {
 }
 
 uint64_t ExtentAllocator::trim() {
+  uint64_t parts = 0;
   for (Recycler& recycler : recyclers_) {
     Spilled recycled;
     {
       MutexLock lock(recycler.mutex);
       spill_oldest_locked(recycler, recycler.count, recycled);
     }
-    for (unsigned i = 0; i < recycled.count; ++i) add_free(recycled.extents[i]);
+    for (unsigned i = 0; i < recycled.count; ++i) {
+      const Extent& extent = recycled.extents[i];
+      parts += extent.backing->decommit_partial(extent.offset, extent.size);
+      add_free(extent);
+    }
   }
-  return give_back_kept(UINT64_MAX);
+  return parts + give_back_kept(UINT64_MAX);
 }
 
 uint64_t ExtentAllocator::give_back_idle() {

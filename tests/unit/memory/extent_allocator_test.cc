@@ -216,6 +216,25 @@ TEST_F(ExtentAllocatorTest, IdleMemoryThatTheHostDoesNotTakeIsOfferedAgain) {
 }
 
 // Taking the part around it as a whole would leave nothing for others, who would begin a new file.
+TEST_F(ExtentAllocatorTest, AFewBytesOfAFreedExtentAreNotKept) {
+  ExtentAllocator storage(small_options(), budget_);
+  const Extent recycled = take(storage);
+  const Extent large = take(storage, 100 * kGranule);  // more than a recycler keeps
+  for (const Extent& extent : {recycled, large}) {
+    ASSERT_TRUE(is_ok(extent.backing->commit(extent.offset + 5, 1)));
+  }
+  EXPECT_EQ(budget_.taken(), 2 * kPartBytes);
+  storage.give_back(large);
+  EXPECT_EQ(budget_.taken(), kPartBytes);
+  EXPECT_EQ(storage.free_committed_bytes(), 0u);
+  // Of the next request of its size, or of no one: then they go back as all the rest does.
+  storage.give_back(recycled);
+  EXPECT_EQ(storage.free_committed_bytes(), kPartBytes);
+  EXPECT_EQ(storage.trim(), kPartBytes);
+  EXPECT_EQ(budget_.taken(), 0u);
+  EXPECT_EQ(storage.free_committed_bytes(), 0u);
+}
+
 TEST_F(ExtentAllocatorTest, RequestsFindRoomWhileMemoryIsGivenBack) {
   ExtentAllocatorOptions options = small_options();
   options.file_size = 64 * kGranule;
