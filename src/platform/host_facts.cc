@@ -28,9 +28,8 @@ std::optional<uint64_t> number_in(const std::string& path) {
   return number;
 }
 
-// The number behind `name` in a file of names and numbers.
-std::optional<uint64_t> number_behind(const std::string& path, const char* name) {
-  const std::optional<std::string> text = read_text_file(path);
+// The number behind `name` in a text of names and numbers.
+std::optional<uint64_t> number_behind(const std::optional<std::string>& text, const char* name) {
   const size_t at = text ? text->find(name) : std::string::npos;
   uint64_t number = 0;
   if (at == std::string::npos ||
@@ -40,15 +39,14 @@ std::optional<uint64_t> number_behind(const std::string& path, const char* name)
   return number;
 }
 
-std::optional<uint64_t> bytes_behind(const std::string& path, const char* name) {
-  const std::optional<uint64_t> kibibytes = number_behind(path, name);
+// The same for figures in KiB, as those of a meminfo file are.
+std::optional<uint64_t> bytes_behind(const std::optional<std::string>& text, const char* name) {
+  const std::optional<uint64_t> kibibytes = number_behind(text, name);
   if (!kibibytes) return std::nullopt;
   return *kibibytes * kKiB;
 }
 
-std::optional<uint64_t> memory_line(const char* name) {
-  return bytes_behind("/proc/meminfo", name);
-}
+std::optional<std::string> memory_figures() { return read_text_file("/proc/meminfo"); }
 
 using SystemFigures = struct sysinfo;
 
@@ -60,28 +58,43 @@ uint64_t memory_without_files(unsigned long SystemFigures::*figure) {
   return uint64_t{facts.*figure} * facts.mem_unit;
 }
 
-// The path behind "<controllers>:" in /proc/self/cgroup; "0::" is the unified hierarchy.
-std::optional<std::string> cgroup_path(const char* marker) {
-  const std::optional<std::string> text = read_text_file("/proc/self/cgroup");
-  if (!text) return std::nullopt;
-  const size_t at = text->find(marker);
-  if (at == std::string::npos) return std::nullopt;
-  const size_t begin = at + strlen(marker);
-  return text->substr(begin, text->find('\n', begin) - begin);
+uint64_t machine_total(const std::optional<std::string>& figures) {
+  const std::optional<uint64_t> total = bytes_behind(figures, "MemTotal:");
+  return total ? *total : memory_without_files(&SystemFigures::totalram);
 }
 
-// What the files of a cgroup hierarchy are called.
+// How the files of a cgroup hierarchy are called.
 struct CgroupFiles {
+  const char* marker;  // in /proc/self/cgroup, the path of the process's cgroup behind it
   const char* mount;
   const char* limit;
   const char* soft_limit;  // where the kernel begins to throttle
   const char* usage;
   const char* cached;  // the line of memory.stat for it and the cgroups below
 };
-constexpr CgroupFiles kUnified{"/sys/fs/cgroup", "memory.max", "memory.high", "memory.current",
-                               "\ninactive_file "};
-constexpr CgroupFiles kLegacy{"/sys/fs/cgroup/memory", "memory.limit_in_bytes", nullptr,
-                              "memory.usage_in_bytes", "\ntotal_inactive_file "};
+constexpr CgroupFiles kHierarchies[] = {
+    {"0::", "/sys/fs/cgroup", "memory.max", "memory.high", "memory.current", "\ninactive_file "},
+    {":memory:", "/sys/fs/cgroup/memory", "memory.limit_in_bytes", nullptr, "memory.usage_in_bytes",
+     "\ntotal_inactive_file "},
+};
+
+// Calls visit(folder, files) for the cgroups around the process, each up to the root of its
+// hierarchy.
+template <typename Visit>
+void for_each_cgroup(Visit visit) {
+  const std::optional<std::string> paths = read_text_file("/proc/self/cgroup");
+  for (const CgroupFiles& files : kHierarchies) {
+    const size_t at = paths ? paths->find(files.marker) : std::string::npos;
+    if (at == std::string::npos) continue;
+    const size_t begin = at + strlen(files.marker);
+    std::string path = paths->substr(begin, paths->find('\n', begin) - begin);
+    while (true) {
+      visit(files.mount + (path == "/" ? "" : path) + "/", files);
+      if (path.empty() || path == "/") break;
+      path.resize(path.rfind('/'));
+    }
+  }
+}
 
 // A number that no other cgroup has while this one exists.
 uint64_t cgroup_id(const std::string& folder) {
@@ -91,38 +104,29 @@ uint64_t cgroup_id(const std::string& folder) {
   return uint64_t{facts.st_dev} << kInodeBits ^ uint64_t { facts.st_ino };
 }
 
-std::optional<MemoryLimit> limit_of_cgroup(const std::string& folder, const CgroupFiles& files) {
-  std::optional<uint64_t> limit = number_in(folder + files.limit);
-  if (files.soft_limit != nullptr) {
-    const std::optional<uint64_t> soft = number_in(folder + files.soft_limit);
-    if (soft) limit = std::min(*soft, limit.value_or(kUnknownMemory));
-  }
-  const std::optional<uint64_t> usage = number_in(folder + files.usage);
-  if (!limit || !usage) return std::nullopt;
-  // Cached files count as used, but give way.
-  const uint64_t cached = number_behind(folder + "memory.stat", files.cached).value_or(0);
-  const uint64_t used = *usage - std::min(*usage, cached);
-  return MemoryLimit{cgroup_id(folder), *limit, *limit - std::min(*limit, used)};
+std::optional<uint64_t> total_of_cgroup(const std::string& folder, const CgroupFiles& files) {
+  const std::optional<uint64_t> limit = number_in(folder + files.limit);
+  const std::optional<uint64_t> soft =
+      files.soft_limit != nullptr ? number_in(folder + files.soft_limit) : std::nullopt;
+  if (!limit || !soft) return limit ? limit : soft;
+  return std::min(*limit, *soft);
 }
 
-// Those between a cgroup and the root of its hierarchy that are tighter than the machine.
-void add_limits_up_to_root(std::vector<MemoryLimit>& limits, std::string path,
-                           const CgroupFiles& files) {
-  while (true) {
-    const std::string folder = files.mount + (path == "/" ? "" : path) + "/";
-    const std::optional<MemoryLimit> limit = limit_of_cgroup(folder, files);
-    if (limit && limit->total < limits.front().total) limits.push_back(*limit);
-    if (path.empty() || path == "/") return;
-    path.resize(path.rfind('/'));
-  }
+std::optional<uint64_t> used_of_cgroup(const std::string& folder, const CgroupFiles& files) {
+  const std::optional<uint64_t> usage = number_in(folder + files.usage);
+  if (!usage) return std::nullopt;
+  // Cached files count as used, but give way.
+  const std::optional<uint64_t> cached =
+      number_behind(read_text_file(folder + "memory.stat"), files.cached);
+  return *usage - std::min(*usage, cached.value_or(0));
 }
 
 // Where the kernel promises no more than it has, promises run out before memory does.
-uint64_t commit_headroom() {
+uint64_t commit_headroom(const std::optional<std::string>& figures) {
   constexpr uint64_t kStrict = 2;
   if (number_in("/proc/sys/vm/overcommit_memory").value_or(0) != kStrict) return kUnknownMemory;
-  const std::optional<uint64_t> limit = memory_line("CommitLimit:");
-  const std::optional<uint64_t> promised = memory_line("Committed_AS:");
+  const std::optional<uint64_t> limit = bytes_behind(figures, "CommitLimit:");
+  const std::optional<uint64_t> promised = bytes_behind(figures, "Committed_AS:");
   if (!limit || !promised) return kUnknownMemory;
   return *limit - std::min(*limit, *promised);
 }
@@ -130,16 +134,22 @@ uint64_t commit_headroom() {
 }  // namespace
 
 std::vector<MemoryLimit> memory_limits() {
-  const std::optional<uint64_t> total = memory_line("MemTotal:");
-  const std::optional<uint64_t> available = memory_line("MemAvailable:");
+  const std::optional<std::string> figures = memory_figures();
+  const std::optional<uint64_t> available = bytes_behind(figures, "MemAvailable:");
   std::vector<MemoryLimit> limits;
   limits.push_back(
       {.id = 0,
-       .total = total ? *total : memory_without_files(&SystemFigures::totalram),
+       .total = machine_total(figures),
        .available = std::min(available ? *available : memory_without_files(&SystemFigures::freeram),
-                             commit_headroom())});
-  if (const auto path = cgroup_path("0::")) add_limits_up_to_root(limits, *path, kUnified);
-  if (const auto path = cgroup_path(":memory:")) add_limits_up_to_root(limits, *path, kLegacy);
+                             commit_headroom(figures))});
+  for_each_cgroup([&](const std::string& folder, const CgroupFiles& files) {
+    const std::optional<uint64_t> total = total_of_cgroup(folder, files);
+    // Those that are tighter than the machine. Of the others, nothing more is read.
+    if (!total || *total >= limits.front().total) return;
+    const std::optional<uint64_t> used = used_of_cgroup(folder, files);
+    if (!used) return;
+    limits.push_back({cgroup_id(folder), *total, *total - std::min(*total, *used)});
+  });
   return limits;
 }
 
@@ -150,9 +160,16 @@ uint64_t available_memory() {
 }
 
 uint64_t total_memory() {
-  uint64_t least = kUnknownMemory;
-  for (const MemoryLimit& limit : memory_limits()) least = std::min(least, limit.total);
+  uint64_t least = machine_total(memory_figures());
+  for_each_cgroup([&](const std::string& folder, const CgroupFiles& files) {
+    least = std::min(least, total_of_cgroup(folder, files).value_or(kUnknownMemory));
+  });
   return least;
+}
+
+bool is_memory_known() {
+  return memory_without_files(&SystemFigures::totalram) != kUnknownMemory ||
+         total_memory() != kUnknownMemory;
 }
 
 uint64_t address_space_limit() {
@@ -181,10 +198,11 @@ unsigned current_numa_node() {
 }
 
 uint64_t available_memory_on_node(unsigned node) {
-  const std::string path = "/sys/devices/system/node/node" + std::to_string(node) + "/meminfo";
-  const std::optional<uint64_t> free = bytes_behind(path, "MemFree:");
+  const std::optional<std::string> figures =
+      read_text_file("/sys/devices/system/node/node" + std::to_string(node) + "/meminfo");
+  const std::optional<uint64_t> free = bytes_behind(figures, "MemFree:");
   if (!free) return available_memory();
-  return *free + bytes_behind(path, "Inactive(file):").value_or(0);
+  return *free + bytes_behind(figures, "Inactive(file):").value_or(0);
 }
 
 int32_t process_id() { return getpid(); }

@@ -26,6 +26,8 @@ std::vector<MemoryLimit> memory_limits();
 uint64_t available_memory();
 // What the machine has, or as much of it as the memory cgroup lets this process have.
 uint64_t total_memory();
+// Whether that is known. Reads no file where the kernel itself tells.
+bool is_memory_known();
 
 // How many bytes of addresses this process may have; a number beyond all of them if it is not
 // limited.

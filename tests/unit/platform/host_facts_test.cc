@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 
@@ -40,6 +41,20 @@ TEST(HostFacts, NodeHasNotMoreMemoryThanTheMachine) {
   EXPECT_LE(available_memory_on_node(0), total_memory());
 }
 
+TEST(HostFacts, TotalIsThatOfTheTightestLimit) {
+  uint64_t least = kUnknownMemory;
+  for (const MemoryLimit& limit : memory_limits()) least = std::min(least, limit.total);
+  EXPECT_EQ(total_memory(), least);
+}
+
+TEST(HostFacts, MemoryIsKnownFromFilesWhereTheKernelItselfDoesNotTell) {
+  OtherProcess child([](const Line&) {
+    ASSERT_TRUE(understudy_test::refuse_system_call(SYS_sysinfo, EPERM));
+    EXPECT_TRUE(is_memory_known());
+  });
+  EXPECT_TRUE(child.ended_well());
+}
+
 // Unknown is not nothing: a process that may open no file is not one without memory.
 TEST(HostFacts, WithoutFilesTheKernelItselfIsAsked) {
   const uint64_t total = total_memory();
@@ -47,6 +62,7 @@ TEST(HostFacts, WithoutFilesTheKernelItselfIsAsked) {
     ASSERT_TRUE(understudy_test::refuse_system_call(SYS_openat, EACCES));
     EXPECT_GE(total_memory(), total);
     EXPECT_LT(total_memory(), kUnknownMemory);
+    EXPECT_TRUE(is_memory_known());
     EXPECT_GT(available_memory(), 0u);
     EXPECT_LE(available_memory(), total_memory());
     EXPECT_GT(available_memory_on_node(0), 0u);
@@ -59,6 +75,7 @@ TEST(HostFacts, WhereNothingIsToldThereIsNoLimit) {
     ASSERT_TRUE(understudy_test::refuse_system_call(SYS_openat, EACCES));
     ASSERT_TRUE(understudy_test::refuse_system_call(SYS_sysinfo, EPERM));
     EXPECT_EQ(total_memory(), kUnknownMemory);
+    EXPECT_FALSE(is_memory_known());
     EXPECT_EQ(available_memory(), kUnknownMemory);
   });
   EXPECT_TRUE(child.ended_well());
