@@ -29,7 +29,6 @@ uint64_t file_size(uint64_t memory) {
 BackingPools::BackingPools(const Settings& settings, const Server& server)
     : budget_(budget_kind(settings), settings.host_budget.value_or(0), &server),
       server_(server),
-      max_free_committed_(std::min(platform::total_memory() / 8, 2 * kGiB)),
       node_options_(options_for("understudy-host-numa", settings)),
       decay_([](void* self) { return static_cast<BackingPools*>(self)->give_back_idle(); }, this) {
   for (unsigned device = 0; device < settings.devices; ++device) {
@@ -50,7 +49,7 @@ ExtentAllocatorOptions BackingPools::options_for(std::string name, const Setting
           .numa_node = std::nullopt,
           .slots = &server_.slots(),
           .figures = &server_.figures(),
-          .max_free_committed = max_free_committed_,
+          .max_free_committed = std::nullopt,
           .decay = &decay_};
 }
 

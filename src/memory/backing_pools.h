@@ -58,8 +58,6 @@ class BackingPools {
   const HostBudget& budget() const { return budget_; }
   // What the process tells people of the host memory it has.
   const OwnFigures& figures() const { return server_.figures(); }
-  // How much memory an extent allocator or a cache may keep for the next allocation.
-  uint64_t max_free_committed() const { return max_free_committed_; }
 
  private:
   ExtentAllocatorOptions options_for(std::string name, const Settings& settings);
@@ -71,7 +69,6 @@ class BackingPools {
 
   HostBudget budget_;
   const Server& server_;
-  const uint64_t max_free_committed_;  // per storage
   const ExtentAllocatorOptions node_options_;
   std::vector<std::unique_ptr<ExtentAllocator>> devices_;
   std::unique_ptr<ExtentAllocator> host_;

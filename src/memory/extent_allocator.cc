@@ -16,7 +16,7 @@ namespace {
 
 using platform::FileKind;
 
-// The ladder for this machine, best first.
+// The ladder for this machine as it is now, best first.
 std::vector<FileKind> ladder(Backing backing) {
   std::vector<FileKind> kinds;
   if (backing == Backing::kAuto || backing == Backing::kHugetlb) {
@@ -37,16 +37,24 @@ bool fits(FileKind file, PageKind page) {
 
 }  // namespace
 
+uint64_t free_memory_to_keep() { return std::min(platform::total_memory() / 8, 2 * kGiB); }
+
 ExtentAllocator::ExtentAllocator(ExtentAllocatorOptions options, HostBudget& budget)
-    : options_(std::move(options)), budget_(budget) {
-  MutexLock lock(mutex_);
-  for (const FileKind kind : ladder(options_.backing)) tiers_.push_back({kind, {}, false});
+    : options_(std::move(options)), budget_(budget) {}
+
+void ExtentAllocator::look_at_host_locked() {
+  std::vector<Tier> tiers;
+  for (const FileKind kind : ladder(options_.backing)) tiers.push_back({kind, {}, false});
+  max_free_committed_ =
+      options_.max_free_committed ? *options_.max_free_committed : free_memory_to_keep();
+  tiers_ = std::move(tiers);
 }
 
 Result<Extent> ExtentAllocator::take(uint64_t size, PageKind kind) {
   std::optional<Extent> extent = take_recycled(size, kind);
   if (!extent) {
     MutexLock lock(mutex_);
+    if (tiers_.empty()) look_at_host_locked();
     std::optional<Error> last;
     for (Tier& tier : tiers_) {
       if (!fits(tier.kind, kind)) continue;
@@ -223,7 +231,7 @@ void ExtentAllocator::give_back_to_file(const Extent& extent) noexcept {
   const uint64_t committed = extent.backing->committed_bytes_in(extent.offset, extent.size);
   {
     MutexLock lock(mutex_);
-    if (kept_ + committed <= options_.max_free_committed) return add_free_locked(extent);
+    if (kept_ + committed <= max_free_committed_) return add_free_locked(extent);
   }
   give_back_decommitted(extent);
 }

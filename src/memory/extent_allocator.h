@@ -47,10 +47,14 @@ struct ExtentAllocatorOptions {
   std::optional<unsigned> numa_node;
   const ProcessSlots* slots = nullptr;
   const OwnFigures* figures = nullptr;
-  uint64_t max_free_committed = 0;       // bytes that may stay committed while no one has them
+  // Bytes that may stay committed while no one has them; without, what suits the host.
+  std::optional<uint64_t> max_free_committed;
   bool is_written_by_transfers = false;  // and by nothing else, so that the check `init` knows it
   Decay* decay = nullptr;                // woken when memory is kept; null: it stays
 };
+
+// How much memory that no one has may be kept for the next request on this host. Asks it.
+uint64_t free_memory_to_keep();
 
 class ExtentAllocator {
  public:
@@ -126,6 +130,7 @@ class ExtentAllocator {
   // An extent was just kept: it is given back if no request comes for it.
   void note_kept(const Extent& extent) noexcept;
 
+  void look_at_host_locked() US_REQUIRES(mutex_);
   Result<Extent> take_from_tier_locked(Tier& tier, uint64_t size) US_REQUIRES(mutex_);
   // Nothing if no free part is that large, which is no error yet: another file may have one.
   std::optional<Result<Extent>> take_from_part_locked(Part& part, uint64_t size)
@@ -149,7 +154,10 @@ class ExtentAllocator {
   HostBudget& budget_;
   std::array<Recycler, kShards> recyclers_;
   mutable Mutex mutex_{LockRank::kExtentAllocator};
-  std::vector<Tier> tiers_ US_GUARDED_BY(mutex_);
+  // These two depend on the host, which is looked at when the first extent is wanted: most devices
+  // of a server are never used, and the files of the kernel take longer than all else of a start.
+  std::vector<Tier> tiers_ US_GUARDED_BY(mutex_);  // empty as long as there is none
+  uint64_t max_free_committed_ US_GUARDED_BY(mutex_) = 0;
   uint64_t kept_ US_GUARDED_BY(mutex_) = 0;  // free and committed in the files, not in recyclers
   uint64_t least_kept_ US_GUARDED_BY(mutex_) = 0;  // since the last look
 };

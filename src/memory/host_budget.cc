@@ -16,7 +16,7 @@ namespace understudy {
 class HostBudget::Machine final : public HostProbe {
  public:
   explicit Machine(const Server* server) : server_(server) {
-    if (platform::total_memory() == platform::kUnknownMemory) {
+    if (!platform::is_memory_known()) {
       platform::say(
           "the host does not tell how much memory it has; host_budget=auto does not limit");
     }

@@ -41,10 +41,7 @@ bool fits(uint64_t chunk, uint64_t size) { return chunk >= size && chunk - size 
 }  // namespace
 
 PinnedMemory::PinnedMemory(const Settings& settings, BackingPools& pools)
-    : settings_(settings),
-      pools_(pools),
-      ladder_(page_ladder(settings.backing)),
-      heap_(*this, slabs_, &pools.decay()) {
+    : settings_(settings), pools_(pools), heap_(*this, slabs_, &pools.decay()) {
   MutexLock lock(mutex_);
   cached_.reserve(kMaxCached);
   pools.add_cache(*this);
@@ -200,7 +197,7 @@ Result<PinnedMemory::Chunk*> PinnedMemory::make_chunk(uint64_t size) {
   chunk.index = *index;
   Result<void> mapped = Error::format(ErrorCode::kOutOfMemory,
                                       "backing is set to hugetlb and the host has no hugetlb pool");
-  for (const HostPages pages : ladder_) {
+  for (const HostPages pages : find_ladder()) {
     mapped = map_chunk(chunk, size, pages);
     if (mapped.ok()) break;
   }
@@ -215,6 +212,15 @@ Result<PinnedMemory::Chunk*> PinnedMemory::make_chunk(uint64_t size) {
   undo.dismiss();
   count_locked(chunk, Change::kAdded);
   return &chunk;
+}
+
+std::vector<HostPages> PinnedMemory::find_ladder() {
+  MutexLock lock(mutex_);
+  if (ladder_.empty()) {
+    max_cached_ = free_memory_to_keep();
+    ladder_ = page_ladder(settings_.backing);
+  }
+  return ladder_;
 }
 
 Result<void> PinnedMemory::map_chunk(Chunk& chunk, uint64_t size, HostPages pages) {
@@ -259,10 +265,10 @@ void PinnedMemory::return_chunk(Chunk& chunk) noexcept {
   {
     MutexLock lock(mutex_);
     const uint64_t size = chunk.range.size;
-    if (size > pools_.max_free_committed()) {
+    if (size > max_cached_) {
       leaving[count++] = &chunk;
     } else {
-      while (cached_.size() == kMaxCached || figures_.cached + size > pools_.max_free_committed()) {
+      while (cached_.size() == kMaxCached || figures_.cached + size > max_cached_) {
         leaving[count++] = cached_.front();
         figures_.cached -= cached_.front()->range.size;
         cached_.erase(cached_.begin());

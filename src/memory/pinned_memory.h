@@ -85,6 +85,9 @@ class PinnedMemory final : public MemoryCache, private SlabSource {
   void return_chunk(Chunk& chunk) noexcept;
   Chunk* take_cached(uint64_t size);
   Result<Chunk*> make_chunk(uint64_t size);
+  // The kinds of pages to try, best first. Asks the host, with the first chunk, for all that
+  // depends on it.
+  std::vector<platform::HostPages> find_ladder();
   // The memory of a new chunk, from one kind of pages.
   Result<void> map_chunk(Chunk& chunk, uint64_t size, platform::HostPages pages);
   Result<void> lock_chunk(Chunk& chunk);
@@ -105,12 +108,13 @@ class PinnedMemory final : public MemoryCache, private SlabSource {
 
   const Settings& settings_;
   BackingPools& pools_;
-  const std::vector<platform::HostPages> ladder_;  // kinds of pages to try, best first
-  PageTable table_;                                // by host address
+  PageTable table_;  // by host address
   ObjectPool<Chunk> chunks_;
   ObjectPool<Slab> slabs_;
   SlabHeap heap_;
   mutable Mutex mutex_{LockRank::kPinnedMemory};
+  std::vector<platform::HostPages> ladder_ US_GUARDED_BY(mutex_);   // found with the first chunk
+  uint64_t max_cached_ US_GUARDED_BY(mutex_) = 0;                   // bytes; the same
   std::vector<Chunk*> cached_ US_GUARDED_BY(mutex_);                // oldest first
   std::map<VirtualAddress, Chunk*> by_base_ US_GUARDED_BY(mutex_);  // all of them
   PinnedFigures figures_ US_GUARDED_BY(mutex_);
