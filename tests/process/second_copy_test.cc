@@ -72,6 +72,26 @@ Loaded load_in_a_namespace(const ServerDirectory&) {
   return {dlmopen(LM_ID_NEWLM, library_path().c_str(), RTLD_NOW | RTLD_LOCAL), library_path()};
 }
 
+// Those that the library recognizes: the name is a published one.
+std::string make_copy_of_the_same_name(const ServerDirectory& directory) {
+  const std::string path = directory.path() + "/libascendcl.so";
+  std::filesystem::copy_file(library_path(), path);
+  return path;
+}
+Loaded load_under_the_same_name(const ServerDirectory& directory) {
+  const std::string path = make_copy_of_the_same_name(directory);
+  return {dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL), path};
+}
+Loaded load_through_a_link_of_another_name(const ServerDirectory& directory) {
+  const std::string path = directory.path() + "/libother.so";
+  std::filesystem::create_symlink(make_copy_of_the_same_name(directory), path);
+  return {dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL), path};
+}
+Loaded load_under_the_same_name_in_a_namespace(const ServerDirectory& directory) {
+  const std::string path = make_copy_of_the_same_name(directory);
+  return {dlmopen(LM_ID_NEWLM, path.c_str(), RTLD_NOW | RTLD_LOCAL), path};
+}
+
 struct Way {
   const char* name;
   Loaded (*load)(const ServerDirectory& directory);
@@ -84,6 +104,14 @@ INSTANTIATE_TEST_SUITE_P(, SecondCopy,
                          testing::Values(Way{"AnotherName", load_under_another_name},
                                          Way{"LinkerNamespace", load_in_a_namespace}),
                          [](const auto& parameter) { return std::string(parameter.param.name); });
+
+class SecondCopyOfTheSameName : public testing::TestWithParam<Way> {};
+INSTANTIATE_TEST_SUITE_P(
+    , SecondCopyOfTheSameName,
+    testing::Values(Way{"Elsewhere", load_under_the_same_name},
+                    Way{"ThroughALinkOfAnotherName", load_through_a_link_of_another_name},
+                    Way{"ElsewhereInALinkerNamespace", load_under_the_same_name_in_a_namespace}),
+    [](const auto& parameter) { return std::string(parameter.param.name); });
 
 void use_and_end(const Copy& copy) {
   void* data = nullptr;
@@ -165,6 +193,22 @@ TEST_P(SecondCopy, WhicheverComesFirstGoesOn) {
   EXPECT_EQ(witness.call(huge_bytes_free), free);
   EXPECT_EQ(copy.free(data), ACL_SUCCESS) << copy.recent_error();
   EXPECT_GE(witness.call(huge_bytes_free), free + kSize);
+}
+
+TEST_P(SecondCopyOfTheSameName, IsRefusedOnBothSidesWithBothNames) {
+  US_FRESH_PROCESS();
+  if (why_no_fork_of_threads() != nullptr) GTEST_SKIP() << "a sanitizer is in one namespace alone";
+  const ServerDirectory directory;
+  const Loaded loaded = GetParam().load(directory);
+  ASSERT_NE(loaded.library, nullptr) << dlerror();
+  const Copy copy(loaded.library);
+  EXPECT_NE(copy.set_device(0), ACL_SUCCESS);
+  EXPECT_NE(aclrtSetDevice(0), ACL_SUCCESS);
+  for (const std::string& text : {copy.recent_error(), recent_error()}) {
+    EXPECT_NE(text.find("two copies of the library"), std::string::npos) << text;
+    EXPECT_NE(text.find(std::filesystem::canonical(library_path())), std::string::npos) << text;
+    EXPECT_NE(text.find(std::filesystem::canonical(loaded.path)), std::string::npos) << text;
+  }
 }
 
 }  // namespace
