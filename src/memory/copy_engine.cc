@@ -13,6 +13,8 @@
 #include <immintrin.h>
 #endif
 
+#include "platform/processor.h"
+
 namespace understudy {
 
 namespace {
@@ -47,7 +49,7 @@ void move_string(char* to, const char* from, size_t count) {
   asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(count) : : "memory");
 }
 
-bool has(Method method) { return method != kStreaming || __builtin_cpu_supports("avx2"); }
+bool has(Method method) { return method != kStreaming || platform::has_avx2(); }
 
 uint64_t now() { return __rdtsc(); }
 
