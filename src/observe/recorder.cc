@@ -128,7 +128,7 @@ Result<bool> Recorder::begin_with(const RecordingChoice& choice, const std::stri
 }
 
 Result<void> Recorder::begin(const RecordingChoice& choice, const std::string& facts) {
-  if (choice.file.empty() || is_recorded()) return {};
+  if (is_recorded()) return {};
   US_TRY(begin_with(choice, facts));
   return {};
 }

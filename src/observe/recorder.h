@@ -67,7 +67,8 @@ class Recorder {
  public:
   Recorder() = delete;
 
-  // From now on the process is recorded, if a file is chosen. A second choice changes nothing.
+  // From now on the process is recorded. A second choice changes nothing. REQUIRES: a file is
+  // chosen.
   // `facts` are lines "key=value" about the process. Fails if the file cannot be used. May throw
   // std::bad_alloc.
   static Result<void> begin(const RecordingChoice& choice, const std::string& facts);

@@ -81,6 +81,13 @@ std::string facts_of(const Settings& settings) {
   return text;
 }
 
+// Begins the recording that the configuration asks for, if it does: the facts are no use without
+// it.
+Result<void> begin_recording(const Settings& settings) {
+  if (settings.recording.file.empty()) return {};
+  return Recorder::begin(settings.recording, facts_of(settings));
+}
+
 // The configuration of a fork child is its own: its first call may find another one.
 [[maybe_unused]] const bool forgets_in_children =
     (platform::call_in_fork_child([] { call_watch.store(kUnknownWatch); }), true);
@@ -92,7 +99,7 @@ Result<void> choose_call_watch(const Result<Settings>& settings) {
     FailurePlan::set(settings.value().failures);
     list_call_sites(settings.value().call_sites);
     US_TRY(begin_checks(settings.value().check));
-    US_TRY(Recorder::begin(settings.value().recording, facts_of(settings.value())));
+    US_TRY(begin_recording(settings.value()));
     platform::begin_log(settings.value().log);
   } else {
     platform::begin_log(environment_log_choice());
@@ -109,7 +116,7 @@ void choose_call_watch_for_now() noexcept {
       list_call_sites(settings.value().call_sites);
       // What is wrong is told with the runtime.
       (void)begin_checks(settings.value().check);
-      (void)Recorder::begin(settings.value().recording, facts_of(settings.value()));
+      (void)begin_recording(settings.value());
     }
     platform::begin_log_for_now(settings.ok() ? settings.value().log : environment_log_choice());
   } catch (const std::exception&) {
