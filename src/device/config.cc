@@ -61,8 +61,12 @@ std::optional<std::string> variable(const std::string& name) {
 }
 
 Result<void> read_variables(ConfigDraft& draft) {
+  // One look at the environment, which is long where few of the keys are in it.
+  const std::vector<std::string> given = platform::environment_names(kVariablePrefix);
+  if (given.empty()) return {};
   for (const ConfigKey& key : config_keys()) {
     const std::string name = config_variable(key.name);
+    if (std::ranges::find(given, name) == given.end()) continue;
     const std::optional<std::string> value = variable(name);
     if (!value) continue;
     if (!key.read(draft, *value)) return wrong_config_value(key, *value, name);

@@ -262,7 +262,7 @@ const ConfigKey* find_config_key(std::string_view name) {
 }
 
 std::string config_variable(std::string_view key) {
-  std::string name = "UNDERSTUDY_";
+  std::string name(kVariablePrefix);
   for (const char letter : key) {
     name += letter >= 'a' && letter <= 'z' ? static_cast<char>(letter - 'a' + 'A') : letter;
   }

@@ -45,6 +45,7 @@ const std::vector<ConfigKey>& config_keys();
 // Null if there is no such key.
 const ConfigKey* find_config_key(std::string_view name);
 // The variable of a key: UNDERSTUDY_NORMAL_MEMORY.
+inline constexpr std::string_view kVariablePrefix = "UNDERSTUDY_";
 std::string config_variable(std::string_view key);
 // `where` says where the value stands.
 Error wrong_config_value(const ConfigKey& key, const std::string& value, const std::string& where);

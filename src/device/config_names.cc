@@ -11,7 +11,6 @@ namespace understudy {
 
 namespace {
 
-constexpr std::string_view kPrefix = "UNDERSTUDY_";
 // What has the prefix and is no key: the file with the keys, and what the project's tests use.
 constexpr std::array<std::string_view, 1> kOtherVariables = {"UNDERSTUDY_CONFIG"};
 constexpr std::array<std::string_view, 2> kOtherPrefixes = {"UNDERSTUDY_TEST_",
@@ -61,11 +60,11 @@ const ConfigKey* likely_config_key(std::string_view name) {
 
 std::vector<std::string> unknown_variables() {
   std::vector<std::string> sentences;
-  for (const std::string& variable : platform::environment_names(kPrefix)) {
+  for (const std::string& variable : platform::environment_names(kVariablePrefix)) {
     if (is_known(variable)) continue;
     std::string sentence = shown(variable) + " is not a setting";
     if (const ConfigKey* key =
-            likely_config_key(std::string_view(variable).substr(kPrefix.size()))) {
+            likely_config_key(std::string_view(variable).substr(kVariablePrefix.size()))) {
       sentence += "; did you mean " + config_variable(key->name) + "?";
     }
     sentences.push_back(std::move(sentence));
