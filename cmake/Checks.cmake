@@ -23,3 +23,14 @@ if(TARGET demo AND US_VALGRIND)
   set_tests_properties(check/valgrind PROPERTIES TIMEOUT 120 LABELS check ENVIRONMENT
     "LD_LIBRARY_PATH=$<TARGET_FILE_DIR:ascendcl>;UNDERSTUDY_RUNTIME_DIR=${PROJECT_BINARY_DIR}/server-valgrind")
 endif()
+
+# The tests of those scripts that judge by more than a list.
+file(GLOB script_tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/scripts/test_*.py)
+foreach(file ${script_tests})
+  cmake_path(GET file STEM name)
+  add_test(NAME scripts/${name}
+    COMMAND ${US_PYTHON} -m pytest -v --no-header -p no:cacheprovider ${file}
+    WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  set_tests_properties(scripts/${name} PROPERTIES TIMEOUT 120 LABELS scripts
+    ENVIRONMENT "PYTHONDONTWRITEBYTECODE=1;COLUMNS=300")
+endforeach()

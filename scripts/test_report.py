@@ -36,7 +36,7 @@ def cases(result):
         label = case.get("name").split("/")[0]
         if "/shard " in case.get("name") and status != "skipped":
             yield from cases_of_shard(case.get("name"), status, output)
-        elif label in ("python", "command") and status == "passed":
+        elif label in ("python", "command", "scripts") and status == "passed":
             yield from cases_of_pytest(label, output)
         else:
             yield case.get("name"), status, output
