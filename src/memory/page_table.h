@@ -32,7 +32,7 @@ class PageTable {
 
   // The entry of the granule that holds the address; not present if there is none, and then the
   // mark of one that has ended.
-  PageEntry look_up(VirtualAddress address) const {
+  [[gnu::always_inline]] PageEntry look_up(VirtualAddress address) const {
     if (address >= kEnd) return {};
     const uint64_t root = root_[address / kGiB].load(std::memory_order_seq_cst);
     const uint64_t granule = granule_in_root(address);

@@ -69,15 +69,17 @@ class Translation {
     }
   }
   // Pins the mapping of an entry that was just looked up, unless it has changed since.
-  bool try_pin(VirtualAddress address, HazardPin& pin, PageEntry entry) const {
+  [[gnu::always_inline]] bool try_pin(VirtualAddress address, HazardPin& pin,
+                                      PageEntry entry) const {
     pin.publish(&mappings_.at(entry.mapping()));
     // The committed bit may have been set meanwhile; everything else must be as it was.
     return table_.look_up(address).with_committed() == entry.with_committed();
   }
   // The host address of `count` bytes, pinned, in the common case: they lie in one granule, are
-  // committed, and the owner may read and write them all. 0 if it is not that.
-  VirtualAddress resolve_quickly(VirtualAddress address, uint64_t count, PageEntry entry,
-                                 HazardPin& pin) const {
+  // committed, and the owner may read and write them all. 0 if it is not that. Part of each copy,
+  // so that the pin is kept in registers.
+  [[gnu::always_inline]] VirtualAddress resolve_quickly(VirtualAddress address, uint64_t count,
+                                                        PageEntry entry, HazardPin& pin) const {
     if (!entry.commit() || count > kGranule - address % kGranule) return 0;
     const bool pinned = entry.divided()
                             ? try_pin_slot(address, count, pin, entry)
@@ -103,7 +105,8 @@ class Translation {
 
  private:
   // Pins the small allocation around `count` bytes; false if they are not all in one.
-  bool try_pin_slot(VirtualAddress address, uint64_t count, HazardPin& pin, PageEntry entry) const {
+  [[gnu::always_inline]] bool try_pin_slot(VirtualAddress address, uint64_t count, HazardPin& pin,
+                                           PageEntry entry) const {
     const Slab& slab = slabs_.at(entry.mapping());
     const uint32_t slot = slab.slot_around(address);
     const SlotRecord record = slab.record(slot);
