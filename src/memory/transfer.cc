@@ -62,6 +62,8 @@ bool Transfer::is_plainly_host(VirtualRange range) const {
 
 bool Transfer::copy_quickly(VirtualAddress to, VirtualAddress from, uint64_t count,
                             const TransferOptions& options) {
+  if (count > kGranule || is_init_checked()) [[unlikely]]
+    return false;
   PageEntry entry = translation_.look_up(to);
   const bool to_device = entry.present();
   if (!to_device) entry = translation_.look_up(from);
@@ -98,6 +100,8 @@ bool Transfer::copy_within_quickly(VirtualAddress to, PageEntry into, VirtualAdd
 }
 
 bool Transfer::set_quickly(VirtualAddress to, uint8_t value, uint64_t count) {
+  if (count > kGranule || is_init_checked()) [[unlikely]]
+    return false;
   const PageEntry entry = translation_.look_up(to);
   if (!entry.commit()) return false;
   HazardPin pin;
@@ -218,11 +222,10 @@ void Transfer::read_piece(VirtualAddress to_host, const Piece& from, uint64_t co
   }
 }
 
-Result<void> Transfer::copy(VirtualAddress to, VirtualAddress from, uint64_t count, unsigned device,
-                            const TransferOptions& options) {
+Result<void> Transfer::copy_carefully(VirtualAddress to, VirtualAddress from, uint64_t count,
+                                      unsigned device, const TransferOptions& options) {
   if (is_init_checked()) [[unlikely]]
     return copy_noted(to, from, count, device, options);
-  if (count <= kGranule && copy_quickly(to, from, count, options)) return {};
   return copy_in_pieces(to, from, count, device, options);
 }
 
@@ -307,11 +310,10 @@ Result<uint64_t> Transfer::copy_piece(VirtualAddress to, const Range& into, Virt
   return target.size;
 }
 
-Result<void> Transfer::set(VirtualAddress to, uint8_t value, uint64_t count, unsigned device,
-                           const TransferOptions& options) {
+Result<void> Transfer::set_carefully(VirtualAddress to, uint8_t value, uint64_t count,
+                                     unsigned device, const TransferOptions& options) {
   if (is_init_checked()) [[unlikely]]
     return set_noted(to, value, count, device, options);
-  if (count <= kGranule && set_quickly(to, value, count)) return {};
   return set_in_pieces(to, value, count, device, options);
 }
 

@@ -87,9 +87,17 @@ class Transfer {
 
   // `device` is the one on whose behalf it happens. REQUIRES: count > 0.
   Result<void> copy(VirtualAddress to, VirtualAddress from, uint64_t count, unsigned device,
-                    const TransferOptions& options = kCallTransfer);
+                    const TransferOptions& options = kCallTransfer) {
+    if (copy_quickly(to, from, count, options)) [[likely]]
+      return {};
+    return copy_carefully(to, from, count, device, options);
+  }
   Result<void> set(VirtualAddress to, uint8_t value, uint64_t count, unsigned device,
-                   const TransferOptions& options = kCallTransfer);
+                   const TransferOptions& options = kCallTransfer) {
+    if (set_quickly(to, value, count)) [[likely]]
+      return {};
+    return set_carefully(to, value, count, device, options);
+  }
   // Sets `count` words of 32 bits. REQUIRES: `to` is a multiple of 4.
   Result<void> set_words(VirtualAddress to, uint32_t value, uint64_t count, unsigned device,
                          const TransferOptions& options = kCallTransfer);
@@ -137,19 +145,23 @@ class Transfer {
   [[gnu::cold]] void note_fill(VirtualAddress to, uint64_t count, unsigned device,
                                const TransferOptions& options);
 
-  // The common cases: a device's bytes in one granule that the MMU resolves quickly, and on the
-  // other side ordinary host memory, or such bytes of the same device. False, and nothing done, if
-  // it is neither.
+  // The common cases, without a check that is to hear of it: a device's bytes in one granule that
+  // the MMU resolves quickly, and on the other side ordinary host memory, or such bytes of the same
+  // device. False, and nothing done, if it is neither.
   bool copy_quickly(VirtualAddress to, VirtualAddress from, uint64_t count,
                     const TransferOptions& options);
   bool copy_within_quickly(VirtualAddress to, PageEntry into, VirtualAddress from, uint64_t count);
   bool set_quickly(VirtualAddress to, uint8_t value, uint64_t count);
   // Everything else, out of the way of the common case.
-  [[gnu::noinline]] Result<void> copy_in_pieces(VirtualAddress to, VirtualAddress from,
+  [[gnu::noinline]] Result<void> copy_carefully(VirtualAddress to, VirtualAddress from,
                                                 uint64_t count, unsigned device,
                                                 const TransferOptions& options);
-  [[gnu::noinline]] Result<void> set_in_pieces(VirtualAddress to, uint8_t value, uint64_t count,
+  [[gnu::noinline]] Result<void> set_carefully(VirtualAddress to, uint8_t value, uint64_t count,
                                                unsigned device, const TransferOptions& options);
+  Result<void> copy_in_pieces(VirtualAddress to, VirtualAddress from, uint64_t count,
+                              unsigned device, const TransferOptions& options);
+  Result<void> set_in_pieces(VirtualAddress to, uint8_t value, uint64_t count, unsigned device,
+                             const TransferOptions& options);
   // Whether the range is host memory without a doubt.
   bool is_plainly_host(VirtualRange range) const;
 
