@@ -45,13 +45,14 @@ class ObjectPool {
   std::optional<uint32_t> take() {
     Shard& shard = shards_[thread_shard()];
     {
-      MutexLock lock(shard.mutex);
-      if (shard.free.count > 0) return pop(shard.free);
+      BriefLock lock(shard.mutex);
+      if (shard.free.count > 0) [[likely]]
+        return pop(shard.free);
     }
     List batch = take_batch();
     if (batch.count == 0) return std::nullopt;
     const uint32_t mine = pop(batch);
-    MutexLock lock(shard.mutex);
+    BriefLock lock(shard.mutex);
     while (batch.count > 0) push(shard.free, pop(batch));
     return mine;
   }
@@ -60,9 +61,10 @@ class ObjectPool {
     Shard& shard = shards_[thread_shard()];
     List spill;
     {
-      MutexLock lock(shard.mutex);
+      BriefLock lock(shard.mutex);
       push(shard.free, index);
-      if (shard.free.count <= 2 * kBatch) return;
+      if (shard.free.count <= 2 * kBatch) [[likely]]
+        return;
       while (spill.count < kBatch) push(spill, pop(shard.free));
     }
     MutexLock lock(common_mutex_);
@@ -100,7 +102,7 @@ class ObjectPool {
     uint32_t count = 0;
   };
   struct alignas(64) Shard {
-    Mutex mutex{LockRank::kObjectPool};
+    BriefMutex mutex{LockRank::kObjectPool};
     List free US_GUARDED_BY(mutex);
   };
 
