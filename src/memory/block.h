@@ -98,31 +98,46 @@ struct BlockTraits {
 };
 
 // The reference counts and the generation of a block's slot in one word, changed by compare and
-// exchange alone, so that of two racing calls one succeeds and one fails.
-struct BlockState {
+// exchange alone, so that of two racing calls one succeeds and one fails. Handles are references
+// held by the user; internal ones are those of mappings, and of calls while they use the block.
+class BlockState {
+ public:
   static constexpr unsigned kGenerationBits = HandleParts::kGenerationBits;
   static constexpr unsigned kHandleBits = 18;
   static constexpr unsigned kInternalRefBits = 22;
+  static constexpr uint32_t kMaxHandles = (1U << kHandleBits) - 1;
+  static constexpr uint32_t kMaxInternalRefs = (1U << kInternalRefBits) - 1;
 
-  uint32_t generation = 0;
-  uint32_t handles = 0;        // references held by the user
-  uint32_t internal_refs = 0;  // of mappings, and of calls while they use the block
+  constexpr BlockState() = default;
+  constexpr explicit BlockState(uint64_t word) : word_(word) {}
+  constexpr BlockState(uint32_t generation, uint32_t handles, uint32_t internal_refs)
+      : word_(generation * kGeneration | handles * kHandle | internal_refs) {}
 
-  bool alive() const { return handles != 0 || internal_refs != 0; }
-
-  constexpr uint64_t pack() const {
-    return uint64_t{generation} << (kHandleBits + kInternalRefBits) |
-           uint64_t{handles} << kInternalRefBits | internal_refs;
+  constexpr uint64_t word() const { return word_; }
+  constexpr uint32_t generation() const { return static_cast<uint32_t>(word_ / kGeneration); }
+  constexpr uint32_t handles() const {
+    return static_cast<uint32_t>(word_ / kHandle) & kMaxHandles;
   }
-  static constexpr BlockState unpack(uint64_t word) {
-    return {static_cast<uint32_t>(word >> (kHandleBits + kInternalRefBits)),
-            static_cast<uint32_t>(word >> kInternalRefBits & ((1U << kHandleBits) - 1)),
-            static_cast<uint32_t>(word & ((1U << kInternalRefBits) - 1))};
+  constexpr uint32_t internal_refs() const {
+    return static_cast<uint32_t>(word_) & kMaxInternalRefs;
   }
+  constexpr bool alive() const { return word_ % kGeneration != 0; }
+
+  // REQUIRES: there is one less than the most, or one more than none.
+  constexpr void add_handle() { word_ += kHandle; }
+  constexpr void drop_handle() { word_ -= kHandle; }
+  constexpr void add_internal_ref() { ++word_; }
+  constexpr void drop_internal_ref() { --word_; }
+  // Behind the last generation comes 0. REQUIRES: it is not alive.
+  constexpr void begin_generation() { word_ += kGeneration; }
+
+ private:
+  static constexpr uint64_t kHandle = uint64_t{1} << kInternalRefBits;
+  static constexpr uint64_t kGeneration = kHandle << kHandleBits;
+  static_assert(kGenerationBits + kHandleBits + kInternalRefBits == 64);
+
+  uint64_t word_ = 0;
 };
-static_assert(BlockState::kGenerationBits + BlockState::kHandleBits +
-                  BlockState::kInternalRefBits ==
-              64);
 
 // In a cache line of its own: who frees it looks at most of it.
 struct alignas(64) Block {
@@ -139,8 +154,8 @@ struct alignas(64) Block {
   BlockTraits traits;
 
   SlotLife life() const {
-    const BlockState now = BlockState::unpack(state.load(std::memory_order_acquire));
-    return {now.generation, now.alive()};
+    const BlockState now(state.load(std::memory_order_acquire));
+    return {now.generation(), now.alive()};
   }
   BlockShare shared() const { return BlockShare::unpack(share.load(std::memory_order_acquire)); }
   bool is_imported() const { return shared().sharing == BlockSharing::kImported; }

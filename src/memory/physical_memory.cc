@@ -12,6 +12,10 @@ namespace understudy {
 
 namespace {
 
+// What refers to a block at first.
+constexpr BlockState kOneHandle(0, 1, 0);
+constexpr BlockState kOneInternalRef(0, 0, 1);
+
 bool is_giant(BlockAttribute attribute) { return page_kind_of(attribute) == PageKind::kGiant; }
 
 Feature feature_for_giant(BlockAttribute attribute) {
@@ -113,7 +117,7 @@ Result<BlockHandle> PhysicalMemory::create(const BlockRequest& request) {
                          static_cast<int>(traits.location.id));
   }
   US_TRY_ASSIGN(const uint64_t size, rounded_size(request, traits.granularity()));
-  US_TRY_ASSIGN(const Block* const block, make_block(traits, size, size, {.handles = 1}));
+  US_TRY_ASSIGN(const Block* const block, make_block(traits, size, size, kOneHandle));
   return handle_of(*block);
 }
 
@@ -122,19 +126,19 @@ Result<Block*> PhysicalMemory::create_mapped(const BlockTraits& traits, uint64_t
   if (!size) {
     return Error::format(ErrorCode::kOutOfMemory, "no device has %s", SizeText(bytes).c_str());
   }
-  return make_block(traits, *size, bytes, {.internal_refs = 1});
+  return make_block(traits, *size, bytes, kOneInternalRef);
 }
 
 Result<Block*> PhysicalMemory::create_uncharged(const BlockTraits& traits, uint64_t size) {
   US_TRY_ASSIGN(const Extent extent, pools_.take(traits.location, size, traits.page_kind()));
   ScopeExit undo_extent([&] { pools_.of(traits.location).give_back(extent); });
-  US_TRY_ASSIGN(Block* const block, enter_block(traits, extent, 0, {}, {.internal_refs = 1}));
+  US_TRY_ASSIGN(Block* const block, enter_block(traits, extent, 0, {}, kOneInternalRef));
   undo_extent.dismiss();
   return block;
 }
 
 Result<Block*> PhysicalMemory::make_block(const BlockTraits& traits, uint64_t size,
-                                          uint64_t charged, const BlockState& references) {
+                                          uint64_t charged, BlockState references) {
   if (share_hooks_ != nullptr) share_hooks_->reclaim_returned_if_any();
   US_TRY(charge(traits, charged));
   ScopeExit undo_charge([&] { credit(traits, charged); });
@@ -152,21 +156,20 @@ Result<Block*> PhysicalMemory::make_block(const BlockTraits& traits, uint64_t si
 
 Result<Block*> PhysicalMemory::adopt(const BlockTraits& traits, const Extent& extent,
                                      uint32_t share, Begins begins) {
-  const BlockState references =
-      begins == Begins::kMapped ? BlockState{.internal_refs = 1} : BlockState{.handles = 1};
-  return enter_block(traits, extent, 0, {BlockSharing::kImported, share}, references);
+  return enter_block(traits, extent, 0, {BlockSharing::kImported, share},
+                     begins == Begins::kMapped ? kOneInternalRef : kOneHandle);
 }
 
 Result<Block*> PhysicalMemory::enter_managed(VirtualRange range, unsigned device) {
   const BlockTraits traits{.attribute = BlockAttribute::kHuge,
                            .home = static_cast<uint8_t>(device),
                            .location = {LocationKind::kManaged, device}};
-  return enter_block(traits, {nullptr, range.base, range.size}, 0, {}, {.internal_refs = 1});
+  return enter_block(traits, {nullptr, range.base, range.size}, 0, {}, kOneInternalRef);
 }
 
 Result<Block*> PhysicalMemory::enter_block(const BlockTraits& traits, const Extent& extent,
                                            uint64_t charged_pages, const BlockShare& share,
-                                           const BlockState& references) {
+                                           BlockState references) {
   US_TRY_ASSIGN(Block* const taken, blocks_.take());
   Block& block = *taken;
   block.traits = traits;
@@ -174,10 +177,8 @@ Result<Block*> PhysicalMemory::enter_block(const BlockTraits& traits, const Exte
   block.charged_pages = static_cast<uint32_t>(charged_pages);
   block.share.store(share.pack(), std::memory_order_relaxed);
   block.extent_holds.store(1, std::memory_order_relaxed);
-  BlockState state = BlockState::unpack(block.state.load(std::memory_order_relaxed));
-  state.handles = references.handles;
-  state.internal_refs = references.internal_refs;
-  block.state.store(state.pack(), std::memory_order_release);
+  const BlockState ended(block.state.load(std::memory_order_relaxed));
+  block.state.store(ended.word() + references.word(), std::memory_order_release);
   return &block;
 }
 
@@ -190,16 +191,16 @@ Result<Block*> PhysicalMemory::slot_of(BlockHandle handle) const {
 template <typename Change>
 bool PhysicalMemory::update(Block& block, uint32_t generation, Change change) {
   uint64_t word = block.state.load(std::memory_order_acquire);
+  bool lives_on = true;
   BlockState state;
   do {
-    state = BlockState::unpack(word);
-    if (state.generation != generation || !state.alive() || !change(state)) return false;
-    if (!state.alive()) {
-      state.generation = (state.generation + 1) & ((1U << BlockState::kGenerationBits) - 1);
-    }
-  } while (!block.state.compare_exchange_weak(word, state.pack(), std::memory_order_acq_rel,
+    state = BlockState(word);
+    if (state.generation() != generation || !state.alive() || !change(state)) return false;
+    lives_on = state.alive();
+    if (!lives_on) state.begin_generation();
+  } while (!block.state.compare_exchange_weak(word, state.word(), std::memory_order_seq_cst,
                                               std::memory_order_acquire));
-  if (!state.alive()) end(block);
+  if (!lives_on) end(block);
   return true;
 }
 
@@ -209,8 +210,8 @@ Result<void> PhysicalMemory::free(BlockHandle handle) {
   const uint32_t generation = HandleParts::split(handle).generation;
   if (!drop_handle(*block, generation)) return blocks_.unknown(handle);
   // Another thread may have exported it just now, and not have seen that this was the last handle.
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (block->share.load(std::memory_order_relaxed) != 0 &&
+  // In this order for all threads, as the handle was dropped.
+  if (block->share.load(std::memory_order_seq_cst) != 0 &&
       count_internal_ref(*block, generation, OwnedBy::kAny) == Counted::kYes) {
     close_if_last(*block);
     drop_internal_ref(*block);
@@ -225,8 +226,8 @@ void PhysicalMemory::close_if_last(Block& block) {
 
 bool PhysicalMemory::drop_handle(Block& block, uint32_t generation) {
   return update(block, generation, [](BlockState& state) {
-    if (state.handles == 0) return false;
-    --state.handles;
+    if (state.handles() == 0) return false;
+    state.drop_handle();
     return true;
   });
 }
@@ -242,7 +243,7 @@ Result<void> PhysicalMemory::free_shared(BlockHandle handle) {
 }
 
 bool PhysicalMemory::has_handle(const Block& block) {
-  return BlockState::unpack(block.state.load(std::memory_order_acquire)).handles != 0;
+  return BlockState(block.state.load(std::memory_order_acquire)).handles() != 0;
 }
 
 Result<BlockProperties> PhysicalMemory::properties(BlockHandle handle) {
@@ -268,8 +269,8 @@ Result<Block*> PhysicalMemory::add_internal_ref_of(BlockHandle handle, OwnedBy o
 }
 
 Result<void> PhysicalMemory::add_internal_ref_to_mapped(Block& block) {
-  const BlockState seen = BlockState::unpack(block.state.load(std::memory_order_acquire));
-  switch (count_internal_ref(block, seen.generation, OwnedBy::kMapping)) {
+  const BlockState seen(block.state.load(std::memory_order_acquire));
+  switch (count_internal_ref(block, seen.generation(), OwnedBy::kMapping)) {
     case Counted::kYes:
       return {};
     case Counted::kFull:
@@ -284,11 +285,11 @@ PhysicalMemory::Counted PhysicalMemory::count_internal_ref(Block& block, uint32_
                                                            OwnedBy owner) {
   bool full = false;
   const bool counted = update(block, generation, [&](BlockState& state) {
-    if (owner == OwnedBy::kUser && state.handles == 0) return false;
-    if (owner == OwnedBy::kMapping && state.internal_refs == 0) return false;
-    full = state.internal_refs == kMaxInternalRefs;
+    if (owner == OwnedBy::kUser && state.handles() == 0) return false;
+    if (owner == OwnedBy::kMapping && state.internal_refs() == 0) return false;
+    full = state.internal_refs() == BlockState::kMaxInternalRefs;
     if (full) return false;
-    ++state.internal_refs;
+    state.add_internal_ref();
     return true;
   });
   if (counted) return Counted::kYes;
@@ -297,27 +298,28 @@ PhysicalMemory::Counted PhysicalMemory::count_internal_ref(Block& block, uint32_
 
 Error PhysicalMemory::too_many_internal_refs() const {
   return Error::format(ErrorCode::kOutOfResources,
-                       "a block is mapped %u times, the most there can be", kMaxInternalRefs);
+                       "a block is mapped %u times, the most there can be",
+                       BlockState::kMaxInternalRefs);
 }
 
 void PhysicalMemory::drop_internal_ref(Block& block) {
-  const BlockState seen = BlockState::unpack(block.state.load(std::memory_order_acquire));
-  update(block, seen.generation, [](BlockState& state) {
-    --state.internal_refs;
+  const BlockState seen(block.state.load(std::memory_order_acquire));
+  update(block, seen.generation(), [](BlockState& state) {
+    state.drop_internal_ref();
     return true;
   });
 }
 
 Result<BlockHandle> PhysicalMemory::retain(Block& block) {
-  constexpr uint32_t kMaxHandles = (1U << BlockState::kHandleBits) - 1;
-  const BlockState seen = BlockState::unpack(block.state.load(std::memory_order_acquire));
-  const bool retained = update(block, seen.generation, [](BlockState& state) {
-    if (state.handles == kMaxHandles) return false;
-    ++state.handles;
+  const BlockState seen(block.state.load(std::memory_order_acquire));
+  const bool retained = update(block, seen.generation(), [](BlockState& state) {
+    if (state.handles() == BlockState::kMaxHandles) return false;
+    state.add_handle();
     return true;
   });
   if (retained) return handle_of(block);
-  return Error::format(ErrorCode::kOutOfResources, "a block is retained %u times", kMaxHandles);
+  return Error::format(ErrorCode::kOutOfResources, "a block is retained %u times",
+                       BlockState::kMaxHandles);
 }
 
 void PhysicalMemory::end(Block& block) {
@@ -346,7 +348,11 @@ void PhysicalMemory::hold_extent(Block& block) {
 }
 
 void PhysicalMemory::drop_extent(Block& block) {
-  if (block.extent_holds.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  // The last hold cannot become two: holds are added by those that have a reference to the block.
+  if (block.extent_holds.load(std::memory_order_acquire) != 1 &&
+      block.extent_holds.fetch_sub(1, std::memory_order_acq_rel) != 1) {
+    return;
+  }
   switch (block.shared().sharing) {
     case BlockSharing::kNone:
       give_back_extent(block);
@@ -379,7 +385,7 @@ void PhysicalMemory::take_back(uint32_t index) {
 uint64_t PhysicalMemory::count_handles() const {
   uint64_t handles = 0;
   blocks_.for_each([&](const Block& block) {
-    handles += BlockState::unpack(block.state.load(std::memory_order_relaxed)).handles;
+    handles += BlockState(block.state.load(std::memory_order_relaxed)).handles();
   });
   return handles;
 }

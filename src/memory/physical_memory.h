@@ -95,7 +95,6 @@ class PhysicalMemory {
   static bool has_handle(const Block& block);
 
  private:
-  static constexpr uint32_t kMaxInternalRefs = (1U << BlockState::kInternalRefBits) - 1;
   // Which reference must exist already for one more internal reference.
   enum class OwnedBy : uint8_t { kUser, kMapping, kAny };
   enum class Counted : uint8_t { kYes, kNo, kFull };
@@ -103,7 +102,7 @@ class PhysicalMemory {
   Result<void> check_supported(BlockAttribute attribute, Location location) const;
   Result<uint64_t> rounded_size(const BlockRequest& request, uint64_t granularity) const;
   Result<Block*> make_block(const BlockTraits& traits, uint64_t size, uint64_t charged,
-                            const BlockState& references);
+                            BlockState references);
   // Of the memory of devices, or of what the host has for copies between them.
   Result<void> charge(const BlockTraits& traits, uint64_t bytes);
   bool is_in_host_window(const BlockTraits& traits) const;
@@ -118,7 +117,7 @@ class PhysicalMemory {
   void close_if_last(Block& block);
   Result<Block*> enter_block(const BlockTraits& traits, const Extent& extent,
                              uint64_t charged_pages, const BlockShare& share,
-                             const BlockState& references);
+                             BlockState references);
   Error too_many_internal_refs() const;
   Result<Block*> add_internal_ref_of(BlockHandle handle, OwnedBy owner);
   Counted count_internal_ref(Block& block, uint32_t generation, OwnedBy owner);

@@ -297,13 +297,12 @@ TEST_F(PhysicalMemoryTest, ThreadsThatCreateAndFreeLeaveNothingCharged) {
 
 // Counts that would take very long to reach are put there by hand.
 TEST_F(PhysicalMemoryTest, CountsThatAreFullRefuseAndStayAsTheyAre) {
-  constexpr uint32_t kMaxInternalRefs = (1U << BlockState::kInternalRefBits) - 1;
-  constexpr uint32_t kMaxHandles = (1U << BlockState::kHandleBits) - 1;
   const BlockHandle handle = rig_.create();
   Block& block = block_of(handle);
   const uint64_t before = block.state.load();
-  const uint64_t full =
-      BlockState{HandleParts::split(handle).generation, kMaxHandles, kMaxInternalRefs}.pack();
+  const uint64_t full = BlockState(HandleParts::split(handle).generation, BlockState::kMaxHandles,
+                                   BlockState::kMaxInternalRefs)
+                            .word();
   block.state.store(full);
   EXPECT_TRUE(fails_with(rig_.physical.add_internal_ref(handle), ErrorCode::kOutOfResources));
   EXPECT_TRUE(
@@ -319,7 +318,7 @@ TEST_F(PhysicalMemoryTest, SlotWhoseGenerationsAreUsedUpIsNotUsedAgain) {
   constexpr uint32_t kLast = (1U << BlockState::kGenerationBits) - 1;
   const BlockHandle first = rig_.create();
   const uint32_t index = HandleParts::split(first).index;
-  block_of(first).state.store(BlockState{kLast, 1, 0}.pack());
+  block_of(first).state.store(BlockState(kLast, 1, 0).word());
   const BlockHandle last = HandleParts{HandleTag::kBlock, kLast, index}.pack();
   EXPECT_TRUE(is_ok(rig_.physical.free(last)));
   EXPECT_EQ(rig_.charged(), 0u);
@@ -328,19 +327,40 @@ TEST_F(PhysicalMemoryTest, SlotWhoseGenerationsAreUsedUpIsNotUsedAgain) {
 }
 
 TEST(BlockState, PartsComeBackAsTheyWereAndDoNotOverlap) {
-  const BlockState largest{(1U << BlockState::kGenerationBits) - 1,
-                           (1U << BlockState::kHandleBits) - 1,
-                           (1U << BlockState::kInternalRefBits) - 1};
-  EXPECT_EQ(largest.pack(), UINT64_MAX);
-  for (const BlockState state :
-       {BlockState{}, BlockState{largest.generation, 0, 0}, BlockState{0, largest.handles, 0},
-        BlockState{0, 0, largest.internal_refs}, BlockState{5, 6, 7}}) {
-    const BlockState again = BlockState::unpack(state.pack());
-    EXPECT_EQ(again.generation, state.generation);
-    EXPECT_EQ(again.handles, state.handles);
-    EXPECT_EQ(again.internal_refs, state.internal_refs);
-    EXPECT_EQ(again.alive(), state.handles != 0 || state.internal_refs != 0);
+  struct Parts {
+    uint32_t generation;
+    uint32_t handles;
+    uint32_t internal_refs;
+  };
+  constexpr Parts kLargest{(1U << BlockState::kGenerationBits) - 1, BlockState::kMaxHandles,
+                           BlockState::kMaxInternalRefs};
+  EXPECT_EQ(BlockState(kLargest.generation, kLargest.handles, kLargest.internal_refs).word(),
+            UINT64_MAX);
+  for (const Parts& parts :
+       {Parts{}, Parts{kLargest.generation, 0, 0}, Parts{0, kLargest.handles, 0},
+        Parts{0, 0, kLargest.internal_refs}, Parts{5, 6, 7}}) {
+    const BlockState state(parts.generation, parts.handles, parts.internal_refs);
+    EXPECT_EQ(state.generation(), parts.generation);
+    EXPECT_EQ(state.handles(), parts.handles);
+    EXPECT_EQ(state.internal_refs(), parts.internal_refs);
+    EXPECT_EQ(state.alive(), parts.handles != 0 || parts.internal_refs != 0);
   }
+}
+
+TEST(BlockState, CountsOnePartAndLeavesTheOthers) {
+  BlockState state(5, 6, 7);
+  state.add_handle();
+  state.drop_internal_ref();
+  EXPECT_EQ(state.word(), BlockState(5, 7, 6).word());
+  state.drop_handle();
+  state.add_internal_ref();
+  EXPECT_EQ(state.word(), BlockState(5, 6, 7).word());
+}
+
+TEST(BlockState, BehindTheLastGenerationComesTheFirst) {
+  BlockState state((1U << BlockState::kGenerationBits) - 1, 0, 0);
+  state.begin_generation();
+  EXPECT_EQ(state.word(), 0u);
 }
 
 }  // namespace
