@@ -104,7 +104,11 @@ class Devices {
   // half way.
   void end_use(unsigned device);
   // While a device ends, nothing new begins on it.
-  void wait_while_ending(unsigned device) const { ending_[device].wait(true); }
+  void wait_while_ending(unsigned device) const {
+    // wait() counts the waiting thread before it looks.
+    if (ending_[device].load()) [[unlikely]]
+      ending_[device].wait(true);
+  }
   Error not_set(unsigned device) const;
 
   const Settings& settings_;
