@@ -72,7 +72,7 @@ class HazardPin {
   HazardPin& operator=(const HazardPin&) = delete;
 
   // Replaces what this pin holds. The caller then makes sure that the mapping was still entered.
-  void publish(const void* mapping) {
+  [[gnu::always_inline]] void publish(const void* mapping) {
     // An exchange, not a store: the second look at the table must not happen before it, and neither
     // may the look at the listing. A scan that takes the record off the list looks at the slots
     // between two steps: it sees the pin, or this sees the first step.

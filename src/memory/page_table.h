@@ -30,15 +30,43 @@ class PageTable {
   PageTable(const PageTable&) = delete;
   PageTable& operator=(const PageTable&) = delete;
 
-  // The entry of the granule that holds the address; not present if there is none, and then the
+  // A look at an entry, which remembers its word: a second look need not begin at the root, as
+  // leaves are never taken away.
+  class Look {
+   public:
+    PageEntry entry() const { return entry_; }
+    // Whether the entry is still that. The committed bit may have been set meanwhile; everything
+    // else must be as it was. REQUIRES: it is present.
+    [[gnu::always_inline]] bool still_holds() const {
+      const PageEntry now(word_->load(std::memory_order_seq_cst));
+      return now.advanced(granule_).with_committed() == entry_.with_committed();
+    }
+
+   private:
+    friend class PageTable;
+    Look() = default;
+    Look(const std::atomic<uint64_t>& word, uint64_t granule, PageEntry entry)
+        : word_(&word), granule_(granule), entry_(entry) {}
+
+    const std::atomic<uint64_t>* word_ = nullptr;
+    uint64_t granule_ = 0;  // in an entry that covers a whole GiB
+    PageEntry entry_;
+  };
+
+  // At the granule that holds the address. The entry is not present if there is none, and then the
   // mark of one that has ended.
-  [[gnu::always_inline]] PageEntry look_up(VirtualAddress address) const {
+  [[gnu::always_inline]] Look look_at(VirtualAddress address) const {
     if (address >= kEnd) return {};
-    const uint64_t root = root_[address / kGiB].load(std::memory_order_seq_cst);
+    const std::atomic<uint64_t>& root = root_[address / kGiB];
+    const uint64_t seen = root.load(std::memory_order_seq_cst);
     const uint64_t granule = granule_in_root(address);
-    if (PageEntry(root).present()) return PageEntry(root).advanced(granule);
-    if (!leads_to_leaf(root)) return PageEntry(root);
-    return PageEntry(leaf_of(root)->entries[granule].load(std::memory_order_seq_cst));
+    if (PageEntry(seen).present()) return {root, granule, PageEntry(seen).advanced(granule)};
+    if (!leads_to_leaf(seen)) return {root, 0, PageEntry(seen)};
+    const std::atomic<uint64_t>& word = leaf_of(seen)->entries[granule];
+    return {word, 0, PageEntry(word.load(std::memory_order_seq_cst))};
+  }
+  [[gnu::always_inline]] PageEntry look_up(VirtualAddress address) const {
+    return look_at(address).entry();
   }
 
   // Calls visit(address of the granule) for the granules of a range that have an entry. Leaves out

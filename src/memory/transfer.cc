@@ -64,37 +64,39 @@ bool Transfer::copy_quickly(VirtualAddress to, VirtualAddress from, uint64_t cou
                             const TransferOptions& options) {
   if (count > kGranule || is_init_checked()) [[unlikely]]
     return false;
-  PageEntry entry = translation_.look_up(to);
-  const bool to_device = entry.present();
-  if (!to_device) entry = translation_.look_up(from);
+  PageTable::Look look = translation_.look_at(to);
+  const bool to_device = look.entry().present();
+  if (!to_device) look = translation_.look_at(from);
   const VirtualAddress host = to_device ? from : to;
-  if (!entry.commit()) return false;
+  if (!look.entry().commit()) return false;
   if (!is_plainly_host({host, count}))
-    return to_device && copy_within_quickly(to, entry, from, count);
+    return to_device && copy_within_quickly(to, look, from, count);
   // A device's side is not on the host, whatever the host has there.
   if (options.sides == Sides::kDevices) return false;
   HazardPin pin;
   const VirtualAddress bytes =
-      translation_.resolve_quickly(to_device ? to : from, count, entry, pin);
+      translation_.resolve_quickly(to_device ? to : from, count, look, pin);
   if (bytes == 0) return false;
   engine_.copy(to_pointer(to_device ? bytes : host), to_pointer(to_device ? host : bytes), count);
   return true;
 }
 
-bool Transfer::copy_within_quickly(VirtualAddress to, PageEntry into, VirtualAddress from,
-                                   uint64_t count) {
-  const PageEntry out = translation_.look_up(from);
+bool Transfer::copy_within_quickly(VirtualAddress to, const PageTable::Look& into,
+                                   VirtualAddress from, uint64_t count) {
+  const PageTable::Look out = translation_.look_at(from);
   // What overlaps is copied in an order of its own; between devices not every copy is allowed.
-  if (!out.commit() || out.owner() != into.owner() || !into.on_device() ||
-      VirtualRange{from, count}.overlaps({to, count})) {
+  if (!out.entry().commit() || out.entry().owner() != into.entry().owner() ||
+      !into.entry().on_device() || VirtualRange{from, count}.overlaps({to, count})) {
     return false;
   }
   HazardPin into_pin;
   HazardPin out_pin;
   const VirtualAddress target = translation_.resolve_quickly(to, count, into, into_pin);
-  if (target == 0) return false;
+  if (target == 0) [[unlikely]]
+    return false;
   const VirtualAddress source = translation_.resolve_quickly(from, count, out, out_pin);
-  if (source == 0) return false;
+  if (source == 0) [[unlikely]]
+    return false;
   engine_.copy(to_pointer(target), to_pointer(source), count);
   return true;
 }
@@ -102,10 +104,10 @@ bool Transfer::copy_within_quickly(VirtualAddress to, PageEntry into, VirtualAdd
 bool Transfer::set_quickly(VirtualAddress to, uint8_t value, uint64_t count) {
   if (count > kGranule || is_init_checked()) [[unlikely]]
     return false;
-  const PageEntry entry = translation_.look_up(to);
-  if (!entry.commit()) return false;
+  const PageTable::Look look = translation_.look_at(to);
+  if (!look.entry().commit()) return false;
   HazardPin pin;
-  const VirtualAddress bytes = translation_.resolve_quickly(to, count, entry, pin);
+  const VirtualAddress bytes = translation_.resolve_quickly(to, count, look, pin);
   if (bytes == 0) return false;
   fill_bytes(to_pointer(bytes), value, count);
   return true;

@@ -150,7 +150,8 @@ class Transfer {
   // device. False, and nothing done, if it is neither.
   bool copy_quickly(VirtualAddress to, VirtualAddress from, uint64_t count,
                     const TransferOptions& options);
-  bool copy_within_quickly(VirtualAddress to, PageEntry into, VirtualAddress from, uint64_t count);
+  bool copy_within_quickly(VirtualAddress to, const PageTable::Look& into, VirtualAddress from,
+                           uint64_t count);
   bool set_quickly(VirtualAddress to, uint8_t value, uint64_t count);
   // Everything else, out of the way of the common case.
   [[gnu::noinline]] Result<void> copy_carefully(VirtualAddress to, VirtualAddress from,

@@ -43,6 +43,7 @@ class Translation {
 
   // The entry of the granule around an address; not present if there is none.
   PageEntry look_up(VirtualAddress address) const { return table_.look_up(address); }
+  PageTable::Look look_at(VirtualAddress address) const { return table_.look_at(address); }
   // Calls visit(address of the granule) for the granules of a range that have an entry; once for
   // an entry that covers a whole GiB.
   template <typename Visit>
@@ -63,27 +64,28 @@ class Translation {
   // Pins the mapping at an address; null if there is none. A large allocation is a mapping, too.
   const Mapping* pin(VirtualAddress address, HazardPin& pin, PageEntry& entry) const {
     while (true) {
-      entry = table_.look_up(address);
+      const PageTable::Look look = table_.look_at(address);
+      entry = look.entry();
       if (!entry.present() || entry.divided()) return nullptr;
-      if (try_pin(address, pin, entry)) return &mappings_.at(entry.mapping());
+      if (try_pin(look, pin)) return &mappings_.at(entry.mapping());
     }
   }
-  // Pins the mapping of an entry that was just looked up, unless it has changed since.
-  [[gnu::always_inline]] bool try_pin(VirtualAddress address, HazardPin& pin,
-                                      PageEntry entry) const {
-    pin.publish(&mappings_.at(entry.mapping()));
-    // The committed bit may have been set meanwhile; everything else must be as it was.
-    return table_.look_up(address).with_committed() == entry.with_committed();
+  // Pins the mapping of an entry that was just looked at, unless it has changed since.
+  [[gnu::always_inline]] bool try_pin(const PageTable::Look& look, HazardPin& pin) const {
+    pin.publish(&mappings_.at(look.entry().mapping()));
+    return look.still_holds();
   }
   // The host address of `count` bytes, pinned, in the common case: they lie in one granule, are
   // committed, and the owner may read and write them all. 0 if it is not that. Part of each copy,
   // so that the pin is kept in registers.
   [[gnu::always_inline]] VirtualAddress resolve_quickly(VirtualAddress address, uint64_t count,
-                                                        PageEntry entry, HazardPin& pin) const {
+                                                        const PageTable::Look& look,
+                                                        HazardPin& pin) const {
+    const PageEntry entry = look.entry();
     if (!entry.commit() || count > kGranule - address % kGranule) return 0;
     const bool pinned = entry.divided()
-                            ? try_pin_slot(address, count, pin, entry)
-                            : entry.owner_access() && try_pin(address, pin, entry) &&
+                            ? try_pin_slot(address, count, look, pin)
+                            : entry.owner_access() && try_pin(look, pin) &&
                                   (!entry.restricted() || is_open(address, count, entry));
     return pinned ? entry.host() + address % kGranule : 0;
   }
@@ -105,9 +107,9 @@ class Translation {
 
  private:
   // Pins the small allocation around `count` bytes; false if they are not all in one.
-  [[gnu::always_inline]] bool try_pin_slot(VirtualAddress address, uint64_t count, HazardPin& pin,
-                                           PageEntry entry) const {
-    const Slab& slab = slabs_.at(entry.mapping());
+  [[gnu::always_inline]] bool try_pin_slot(VirtualAddress address, uint64_t count,
+                                           const PageTable::Look& look, HazardPin& pin) const {
+    const Slab& slab = slabs_.at(look.entry().mapping());
     const uint32_t slot = slab.slot_around(address);
     const SlotRecord record = slab.record(slot);
     const uint64_t offset = address % kGranule - slot * slab.slot_bytes();
@@ -116,8 +118,7 @@ class Translation {
       return false;
     }
     pin.publish(&slab.records[slot]);
-    return slab.record(slot) == record &&
-           table_.look_up(address).with_committed() == entry.with_committed();
+    return slab.record(slot) == record && look.still_holds();
   }
   // Whether the bytes may be read and written, in a granule of which not all may be: the last one
   // of an allocation, mostly. REQUIRES: the mapping of the entry is pinned.

@@ -195,6 +195,36 @@ TEST(PageTable, NoteCommittedOfAWholeGibibyteThatIsGoneDoesNothing) {
   EXPECT_EQ(table.look_up(kBase), entry_of(2));
 }
 
+TEST(PageTable, LookHoldsUntilItsEntryEnds) {
+  PageTable table;
+  // A granule, and one inside an entry that covers a whole GiB.
+  for (const VirtualRange range :
+       {VirtualRange{kBase + kGranule, kGranule}, VirtualRange{kBase + 2 * kGiB, kGiB}}) {
+    enter(table, range, entry_of(3));
+    const VirtualAddress last = range.end() - 1;
+    const PageTable::Look look = table.look_at(last);
+    EXPECT_EQ(look.entry(), table.look_up(last));
+    EXPECT_TRUE(look.still_holds());
+    table.note_committed(last, look.entry(), [] { return true; });
+    EXPECT_TRUE(look.still_holds());
+    table.clear(range);
+    EXPECT_FALSE(look.still_holds());
+    enter(table, range, entry_of(4));
+    EXPECT_FALSE(look.still_holds());
+  }
+}
+
+TEST(PageTable, LookAtAWholeGibibyteDoesNotHoldForGranulesThatFollowIt) {
+  PageTable table;
+  const VirtualRange range{kBase, kGiB};
+  enter(table, range, entry_of(3));
+  const PageTable::Look look = table.look_at(kBase + 5 * kGranule);
+  table.clear(range);
+  enter(table, {kBase + 5 * kGranule, kGranule}, entry_of(3).advanced(5));
+  EXPECT_TRUE(table.look_up(kBase + 5 * kGranule).present());
+  EXPECT_FALSE(look.still_holds());
+}
+
 TEST(PageTable, GrantedAccessReachesTheRangeAndKeepsItCommitted) {
   PageTable table;
   const PageEntry closed = PageEntry::make(kHost, 1, 0, false);
