@@ -65,7 +65,7 @@ void RunQueue::push_locked(Stream& stream, Successor successor) {
   list.last = &stream;
   if (is_scheduled()) [[unlikely]]
     return schedule_->note_ready(Clock::now());
-  ready_.fetch_add(1, std::memory_order_relaxed);
+  count_ready_locked(1);
 }
 
 void RunQueue::unlink_locked(Stream& stream) {
@@ -73,10 +73,11 @@ void RunQueue::unlink_locked(Stream& stream) {
   List& list = lists_[link.list];
   (link.previous != nullptr ? link_locked(*link.previous).next : list.first) = link.next;
   (link.next != nullptr ? link_locked(*link.next).previous : list.last) = link.previous;
-  stream.run_state.store(RunState::kRunning);
+  // In no order with what other threads do: those that see it ready still leave it alone as well.
+  stream.run_state.store(RunState::kRunning, std::memory_order_release);
   if (is_scheduled()) [[unlikely]]
     return schedule_->note_taken();
-  ready_.fetch_sub(1, std::memory_order_relaxed);
+  count_ready_locked(-1);
 }
 
 Stream* RunQueue::pop_locked() {
@@ -147,7 +148,7 @@ WorkItem* RunQueue::pop_item_locked() {
   if (items_ == nullptr) return nullptr;
   WorkItem& item = *std::exchange(items_, items_->next);
   item.state = WorkItem::State::kTaken;
-  ready_.fetch_sub(1, std::memory_order_relaxed);
+  count_ready_locked(-1);
   return &item;
 }
 
@@ -157,7 +158,7 @@ void RunQueue::push(WorkItem& item) noexcept {
     MutexLock lock(mutex_);
     item.state = WorkItem::State::kOffered;
     item.next = std::exchange(items_, &item);
-    ready_.fetch_add(1, std::memory_order_relaxed);
+    count_ready_locked(1);
     call = call_locked(WorkerCounts::Urgency::kNow);  // its owner works on the rest meanwhile
   }
   answer(call);
@@ -169,7 +170,7 @@ bool RunQueue::try_withdraw(WorkItem& item) noexcept {
   WorkItem** link = &items_;
   while (*link != &item) link = &(*link)->next;
   *link = item.next;
-  ready_.fetch_sub(1, std::memory_order_relaxed);
+  count_ready_locked(-1);
   return true;
 }
 

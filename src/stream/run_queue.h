@@ -145,6 +145,11 @@ class RunQueue {
   void sleep();
 
   ReadyLink& link_locked(Stream& stream) const US_REQUIRES(mutex_) { return stream.ready.value; }
+  void count_ready_locked(int change) US_REQUIRES(mutex_) {
+    // It changes under the lock alone, so this need not be one step.
+    const uint32_t ready = ready_.load(std::memory_order_relaxed);
+    ready_.store(ready + static_cast<uint32_t>(change), std::memory_order_relaxed);
+  }
   void push_locked(Stream& stream, Successor successor) US_REQUIRES(mutex_);
   void unlink_locked(Stream& stream) US_REQUIRES(mutex_);
   Stream* pop_locked() US_REQUIRES(mutex_);

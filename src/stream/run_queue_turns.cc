@@ -13,11 +13,7 @@ namespace understudy {
 
 void RunQueue::set_turn_open_locked(bool is_open) {
   if (std::exchange(is_turn_open_, is_open) == is_open) return;
-  if (is_open) {
-    ready_.fetch_add(1, std::memory_order_relaxed);
-  } else {
-    ready_.fetch_sub(1, std::memory_order_relaxed);
-  }
+  count_ready_locked(is_open ? 1 : -1);
 }
 
 WorkerCounts::Call RunQueue::call_for_turn_locked() {

@@ -295,6 +295,7 @@ WaitGraph::Outcome WaitGraph::sleep(Stream& on, uint64_t position, Deadline dead
 }
 
 std::optional<WaitGraph::Blocker> WaitGraph::blocker_of(Stream& stream) {
+  if (stream.run_state.load() != RunState::kParked) return std::nullopt;
   MutexLock lock(mutex_);
   const ParkedStream& parked = parked_locked(stream);
   if (stream.run_state.load() != RunState::kParked || parked.waits_for == nullptr) {
