@@ -42,6 +42,13 @@ class OwnerText {
   char text_[24];
 };
 
+// The life of a mapping begins, where that is of interest.
+[[gnu::cold]] void note_mapping(VirtualRange range, const Block& block, BlockHandle handle) {
+  const Location location = block.traits.location;
+  History::begin({ObjectKind::kMapping, range.base, range.size,
+                  location.on_device() ? static_cast<int32_t>(location.id) : kNoDevice, handle});
+}
+
 bool is_owner(const Mapping& mapping, Location location) {
   const Location owner = mapping.block->traits.location;
   return location.on_device() ? location == owner : !owner.on_device();
@@ -117,9 +124,8 @@ Result<void> Mapper::map_block(VirtualRange range, Block& block, InitialAccess a
   mapping.is_allocation = false;
   mapping.read_only = false;
   enter_locked(*reservation, mapping);
-  History::begin({ObjectKind::kMapping, range.base, range.size,
-                  on_device ? static_cast<int32_t>(block.traits.location.id) : kNoDevice,
-                  physical_.handle_of(block)});
+  if (is_observed()) [[unlikely]]
+    note_mapping(range, block, physical_.handle_of(block));
   return {};
 }
 
