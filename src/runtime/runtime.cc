@@ -171,12 +171,6 @@ Error Runtime::missing_feature(Feature feature, const char* what) const {
                        products_with(feature).c_str());
 }
 
-Result<ContextReference> Runtime::current_context() {
-  if (const ContextReference& context = thread_state().context; context.valid()) [[likely]]
-    return context;
-  return find_missing_context();
-}
-
 Result<ContextReference> Runtime::find_missing_context() {
   Result<ContextReference> found = look_for_context();
   if (!found.ok() && is_advised()) {

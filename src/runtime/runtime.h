@@ -106,7 +106,11 @@ class Runtime {
     return require_slowly(feature, what);
   }
   // The calling thread's context. Adopts the default device of aclInit where there is none.
-  Result<ContextReference> current_context();
+  Result<ContextReference> current_context() {
+    if (const ContextReference& context = thread_state().context; context.valid()) [[likely]]
+      return context;
+    return find_missing_context();
+  }
   // The same for a program that asks whether there is one: to have none is no failure to advise on.
   Result<ContextReference> look_for_context();
   // The device of that context, for callers that need nothing else of it.
