@@ -415,6 +415,7 @@ TEST_F(FaultsOfTasks, ERR_16_RefusedCallsHaveNoId) {
   on_new_thread([&page] { EXPECT_NE(page.try_set(nullptr, 6), ACL_SUCCESS); });
   EXPECT_EQ(last_task(), before);
   expect_finishes(nullptr);
+  expect_finishes(stream.get());
   EXPECT_TRUE(page.holds(5));
 }
 
