@@ -45,6 +45,7 @@ enum class LockRank : uint8_t {
   kExtentAllocator,       // the free extents of one device's backing files
   kRecycledExtents,       // recently freed extents, one lock per shard
   kHostBudget,            // how much host memory may still be taken
+  kPageAccount,           // one thread at a time asks for pages of a pool
   kLedger,                // of all processes: the tables of the server's ledger
   kObjectPool,            // free slots for blocks, mappings and reservations
   kDataBuffers,           // which data buffers there are

@@ -12,8 +12,8 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <optional>
-#include <span>
 #include <vector>
 
 #include "base/result.h"
@@ -21,6 +21,7 @@
 #include "server/ledger_file.h"
 #include "server/ledger_table.h"
 #include "server/own_figures.h"
+#include "server/page_account.h"
 #include "server/process_slots.h"
 
 namespace understudy {
@@ -111,6 +112,10 @@ class Capacity final : private LedgerTable {
   // The application's memory is all that other modules do not have, so that the usual charge
   // changes one word.
   struct Device {
+    Device(const LedgerFile& file, const ProcessSlots& slots, unsigned number)
+        : accounts{{{file, slots, number, 0}, {file, slots, number, 1}}} {}
+
+    std::array<PageAccount, kPools> accounts;
     alignas(64) std::atomic<uint64_t> tagged{0};  // of all modules but the application
     std::atomic<uint64_t> shared{0};              // charged, but not in the process's slot
     std::atomic<uint64_t> tag_changes{0};
@@ -124,43 +129,25 @@ class Capacity final : private LedgerTable {
   void drop_holds(unsigned slot) override US_REQUIRES(ledger_held);
   void repair() override US_REQUIRES(ledger_held);
 
-  // Of all processes: what they have, or with what they may have in a moment.
-  enum class Count : uint8_t { kUsed, kUsedAndPending };
-
   void untag(const Charge& charge);
-  static bool settle_pending(std::atomic<uint64_t>& word, uint64_t pages, bool fits);
-  void invalidate_pending(unsigned number, unsigned pool);
-  // Pages of one pool of a device, by its number on the server, and how many processes can have.
-  struct Demand {
-    unsigned number = 0;
-    unsigned pool = 0;
-    uint64_t pages = 0;
-    uint64_t usable = 0;
-  };
-  Demand demand_of(unsigned device, unsigned pool, uint64_t pages) const {
-    return {number_of(device), pool, pages, usable_pages(pool)};
+  bool charge_pages(PageAccount& account, uint64_t pages, std::optional<Deadline> deadline);
+  void credit_pages(PageAccount& account, uint64_t pages);
+  uint64_t own_pages(unsigned device) const {
+    const auto& accounts = devices_[device].accounts;
+    return accounts[0].own_used() + accounts[1].own_used();
   }
-  bool charge_pages(const Demand& demand, std::optional<Deadline> deadline);
-  bool charge_slow(std::span<const Demand> demands, Deadline deadline);
-  bool fit(std::span<const Demand> demands, Count count) const;
-  uint64_t own_pages(unsigned device) const;
   uint64_t take_from_aside(unsigned device, unsigned pool, uint64_t pages);
-  // Of a pool, those that processes can have together.
-  uint64_t usable_pages(unsigned pool) const { return file_.header().usable_pages[pool]; }
-  uint64_t pages(unsigned number, unsigned pool, Count count) const;
-  std::atomic<uint64_t>& own_word(unsigned number, unsigned pool) const {
-    return slots_.own().devices[number].words[pool];
-  }
   // Bytes that no module but the application has, if the process has `used` pages in its slot.
   static uint64_t application(const Device& device, uint64_t used);
   // What people see of a charge that succeeded. Returns the pages that the process has now.
-  uint64_t note_charged(unsigned number) const;
+  uint64_t note_charged(unsigned device) const;
 
   LedgerFile& file_;
   ProcessSlots& slots_;
   const OwnFigures figures_;
   const std::vector<int32_t> numbers_;
-  std::vector<Device> devices_;
+  std::deque<Device> devices_;
+  PageAccount host_window_;
   std::atomic<bool> has_aside_{false};
   std::atomic<bool> shows_set_aside_{false};
 };

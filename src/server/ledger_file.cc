@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/ledger_file.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <new>
 #include <utility>
 
 #include "platform/fork_sentinel.h"
 #include "platform/random_bytes.h"
+#include "server/pool_word.h"
 #include "server/slot_sockets.h"
 
 namespace understudy {
@@ -103,7 +105,7 @@ bool LedgerFile::is_valid() const {
   const LedgerHeader& header = this->header();
   if (kind_of(header) != HeaderKind::kOwnVersion) return false;
   const uint64_t slots = header.slots.load();
-  return slots <= kProcessSlots && size >= kSlotsOffset + slots * sizeof(ProcessSlot);
+  return slots <= kProcessSlots && (slots == 0 || size >= kFiguresOffset);
 }
 
 Result<void> LedgerFile::begin(const ServerShape& shape) {
@@ -122,6 +124,7 @@ Result<void> LedgerFile::begin(const ServerShape& shape) {
   for (unsigned pool = 0; pool < kPools; ++pool) {
     header->usable_pages[pool] = shape.usable_pages(pool);
   }
+  header->usable_pages[kPools] = std::min(shape.host_window / kNormalPage, PoolWord::kMostUsed);
   header->server = {platform::random_number(), platform::random_number()};
   header->check = check_of(*header);
   return {};
@@ -130,6 +133,18 @@ Result<void> LedgerFile::begin(const ServerShape& shape) {
 Result<void> LedgerFile::back(uint64_t offset, uint64_t size) {
   if (!directory_) return {};
   return platform::back_file(descriptor(), offset, size);
+}
+
+Result<void> LedgerFile::back_slot(unsigned slot) {
+  const auto back_uses = [&](unsigned first, unsigned count) {
+    constexpr uint64_t kBytes = UseGroup::kSlots * sizeof(DeviceUse);
+    const uint64_t group = kUsesOffset + slot / UseGroup::kSlots * sizeof(UseGroup);
+    return back(group + first * kBytes, count * kBytes);
+  };
+  US_TRY(back(kSlotsOffset + slot * sizeof(ProcessSlot), sizeof(ProcessSlot)));
+  US_TRY(back_uses(0, header().shape.devices));
+  US_TRY(back_uses(kHostWindow, 1));
+  return back(kFiguresOffset + slot * sizeof(ProcessFigures), sizeof(ProcessFigures));
 }
 
 bool LedgerFile::is_locked(uint64_t byte, uint64_t count) const {

@@ -43,6 +43,13 @@ class LedgerFile {
 
   LedgerHeader& header() const { return at<LedgerHeader>(0); }
   ProcessSlot& slot(unsigned number) const { return (&at<ProcessSlot>(kSlotsOffset))[number]; }
+  // The uses of a device by all processes of a group.
+  DeviceUse* uses(unsigned group, unsigned device) const {
+    return (&at<UseGroup>(kUsesOffset))[group].devices[device].data();
+  }
+  DeviceUse& use(unsigned slot, unsigned device) const {
+    return uses(slot / UseGroup::kSlots, device)[slot % UseGroup::kSlots];
+  }
   ProcessFigures& figures(unsigned slot) const {
     return (&at<ProcessFigures>(kFiguresOffset))[slot];
   }
@@ -58,6 +65,8 @@ class LedgerFile {
   Result<void> begin(const ServerShape& shape);
   // Makes sure that a range can be touched.
   Result<void> back(uint64_t offset, uint64_t size);
+  // The same for all that a slot has.
+  Result<void> back_slot(unsigned slot);
 
   // Whether another process, or another copy of this library in this one, has the lock of a byte of
   // the range. Also where it cannot be told.

@@ -3,10 +3,10 @@
 // The ledger as it lies in its file, mapped by every process of a server. Numbers of memory are
 // pages of 4 KiB. A change of this layout is a new kLedgerVersion.
 //
-// A process changes its own slot at any time; everything else under the ledger's lock. Each change
-// leaves every entry whole at every instant, because a process may be killed at any: what follows
-// from the entries (totals, lists of free ones) is computed anew when the lock is taken from a dead
-// process.
+// A process changes its own slot and uses at any time; everything else under the ledger's lock, and
+// leases of others as page_account.h tells. Each change leaves every entry whole at every instant,
+// because a process may be killed at any: what follows from the entries (totals, lists of free
+// ones) is computed anew when the lock is taken from a dead process.
 //
 // Nothing outside src/server reaches this memory: LedgerFile owns the mapping, and each table the
 // part of it that it is named after.
@@ -60,35 +60,29 @@ struct ServerShape {
   friend bool operator==(const ServerShape&, const ServerShape&) = default;
 };
 
-// The use of one pool by one process in one word, so that it is never seen half changed.
-class PoolWord {
- public:
-  static constexpr unsigned kUsedBits = 33;
-  // Set by others: the process is stopped or dead, and its pending charges do not count.
-  static constexpr uint64_t kInvalidated = uint64_t{1} << 63;
-
-  constexpr explicit PoolWord(uint64_t word) : word_(word) {}
-  constexpr uint64_t used() const { return word_ & ((uint64_t{1} << kUsedBits) - 1); }
-  constexpr bool is_invalidated() const { return (word_ & kInvalidated) != 0; }
-  // What may be taken in a moment.
-  constexpr uint64_t pending() const { return is_invalidated() ? 0 : word_ >> kUsedBits; }
-  constexpr bool has_pending() const { return (word_ & ~kInvalidated) >> kUsedBits != 0; }
-
-  static constexpr uint64_t pending_of(uint64_t pages) { return pages << kUsedBits; }
-
- private:
-  uint64_t word_;
-};
-
+// Pages of the pools of one device.
 struct alignas(64) PoolWords {
   std::array<std::atomic<uint64_t>, kPools> words;
 };
 
 // The use of one device by one process.
 struct alignas(64) DeviceUse {
-  std::array<std::atomic<uint64_t>, kPools> words;  // as PoolWord
-  std::atomic<uint64_t> peak;                       // most pages of both pools; for people
+  std::array<std::atomic<uint64_t>, kPools> words;    // as PoolWord
+  std::array<std::atomic<uint64_t>, kPools> pending;  // pages that it may be granted in a moment
+  std::atomic<uint64_t> peak;                         // most pages of both pools; for people
 };
+static_assert(sizeof(DeviceUse) == 64);
+
+// The uses of all devices by a group of processes. What the processes use of one device lies
+// together, a cache line each, so that a sum over them reads a few pages in one go, and processes
+// that charge at the same time do not disturb each other.
+struct alignas(4096) UseGroup {
+  static constexpr unsigned kSlots = 64;
+
+  std::array<std::array<DeviceUse, kSlots>, kCounted> devices;
+};
+static_assert(sizeof(UseGroup) == kCounted * 4096);
+inline constexpr unsigned kUseGroups = kProcessSlots / UseGroup::kSlots;
 
 // Where other processes find a backing file of this one.
 struct BackingFileRecord {
@@ -116,7 +110,6 @@ struct alignas(4096) ProcessSlot {
   uint64_t pid_namespace = 0;
   std::atomic<uint32_t> returned{0};       // shares that came back from others; under the lock
   std::atomic<uint32_t> backing_files{0};  // how many of them are there
-  std::array<DeviceUse, kCounted> devices;
   std::array<BackingFileRecord, kBackingFiles> backing;
   // The only word of a slot that other processes change: they ring when something happened to what
   // the process holds.
@@ -247,9 +240,10 @@ struct LedgerHeader {
   uint32_t version;
   uint32_t header_bytes;
   ServerShape shape;
-  std::array<uint64_t, kPools> usable_pages;  // of the shape, for every charge to be measured by
-  std::array<uint64_t, 2> server;             // random, tells servers apart
-  uint64_t check;                             // over all of the above
+  // Of the shape, for every charge to be measured by: the pools of each device, the host window.
+  std::array<uint64_t, kPools + 1> usable_pages;
+  std::array<uint64_t, 2> server;  // random, tells servers apart
+  uint64_t check;                  // over all of the above
 
   alignas(64) LedgerMutexWord mutex;
   alignas(64) std::atomic<uint64_t> changes;  // odd while entries and totals may disagree
@@ -264,7 +258,8 @@ struct LedgerHeader {
 static_assert(HostHeadroomWords::kSlots == kProcessSlots);
 
 inline constexpr uint64_t kSlotsOffset = uint64_t{16} << 10;
-inline constexpr uint64_t kFiguresOffset = kSlotsOffset + kProcessSlots * sizeof(ProcessSlot);
+inline constexpr uint64_t kUsesOffset = kSlotsOffset + kProcessSlots * sizeof(ProcessSlot);
+inline constexpr uint64_t kFiguresOffset = kUsesOffset + kUseGroups * sizeof(UseGroup);
 inline constexpr uint64_t kSharesOffset = uint64_t{8} << 20;
 inline constexpr uint64_t kEventsOffset = kSharesOffset + kMostShares * sizeof(ShareEntry);
 inline constexpr uint64_t kNotifiesOffset = kEventsOffset + kMostEvents * sizeof(EventEntry);

@@ -35,10 +35,14 @@ std::unique_ptr<LedgerHeader> LedgerReader::read_header() const {
 }
 
 std::optional<LedgerCopy> LedgerReader::read_once() const {
-  LedgerCopy copy{read_header(), {}};
+  LedgerCopy copy{read_header(), {}, {}};
   if (copy.header == nullptr || !is_sound(*copy.header)) return std::nullopt;
-  copy.slots = std::vector<ProcessSlot>(copy.header->slots.load());
-  if (!fill(kSlotsOffset, std::span(copy.slots))) return std::nullopt;
+  const unsigned slots = copy.header->slots.load();
+  copy.slots = std::vector<ProcessSlot>(slots);
+  copy.uses = std::vector<UseGroup>((slots + UseGroup::kSlots - 1) / UseGroup::kSlots);
+  if (!fill(kSlotsOffset, std::span(copy.slots)) || !fill(kUsesOffset, std::span(copy.uses))) {
+    return std::nullopt;
+  }
   return copy;
 }
 

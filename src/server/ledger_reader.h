@@ -19,10 +19,15 @@
 
 namespace understudy {
 
-// Header and slots as they were together.
+// Header, slots and what their processes use, as they were together.
 struct LedgerCopy {
   std::unique_ptr<LedgerHeader> header;
   std::vector<ProcessSlot> slots;
+  std::vector<UseGroup> uses;
+
+  const DeviceUse& use(unsigned slot, size_t device) const {
+    return uses[slot / UseGroup::kSlots].devices[device][slot % UseGroup::kSlots];
+  }
 };
 
 class LedgerReader {

@@ -43,8 +43,7 @@ Result<void> ProcessSlots::take(Deadline deadline) {
   }
   for (unsigned slot = 0; slot < kProcessSlots; ++slot) {
     if (slot < count() && file_.slot(slot).taken.load() != 0) continue;
-    US_TRY(file_.back(kSlotsOffset + slot * sizeof(ProcessSlot), sizeof(ProcessSlot)));
-    US_TRY(file_.back(kFiguresOffset + slot * sizeof(ProcessFigures), sizeof(ProcessFigures)));
+    US_TRY(file_.back_slot(slot));
     US_TRY_ASSIGN(std::optional<platform::LifeLock> life, file_.take_for_life(kSlotBytes + slot));
     // A child of the last process may have inherited its lock, at an unlucky moment.
     if (!life) continue;
@@ -75,6 +74,7 @@ void ProcessSlots::enter(unsigned slot, platform::LifeLock life) {
   mine.listens.store(0);
   own_figures_ = new (&file_.figures(slot)) ProcessFigures{};
   own_words_ = &mine;
+  own_uses_ = &file_.use(slot, 0);
   own_ = slot;
   own_tag_ = tag_of(slot);
   US_KILL_POINT("slot.generation");

@@ -47,6 +47,8 @@ class ProcessSlots final : private LedgerMutex::Owner {
   ProcessTag own_tag() const { return own_tag_; }
   // What the slot holds, and what goes with it. REQUIRES: the process has one.
   ProcessSlot& own() const { return *own_words_; }
+  // Those of one device lie behind those that the group has of the device before.
+  DeviceUse& own_use(unsigned device) const { return own_uses_[size_t{device} * UseGroup::kSlots]; }
   ProcessFigures& own_figures() const { return *own_figures_; }
   // False if others took this process for dead, which needs a damaged ledger.
   bool has_own_slot() const {
@@ -138,6 +140,7 @@ class ProcessSlots final : private LedgerMutex::Owner {
   ProcessTag own_tag_;
   unsigned own_ = kProcessSlots;  // none yet
   ProcessSlot* own_words_ = nullptr;
+  DeviceUse* own_uses_ = nullptr;  // of device 0; see own_use
   ProcessFigures* own_figures_ = nullptr;
 };
 

@@ -11,6 +11,7 @@
 #include "platform/process_identity.h"
 #include "platform/system_number.h"
 #include "server/ledger_reader.h"
+#include "server/pool_word.h"
 
 namespace understudy {
 
@@ -37,12 +38,13 @@ uint64_t charges_of(const ProcessFigures& figures, size_t device) {
   return sum;
 }
 
-ProcessView process_view(const ProcessSlot& slot, const ProcessFigures& figures, size_t devices) {
+ProcessView process_view(const LedgerCopy& copy, unsigned number, const ProcessFigures& figures) {
+  const ProcessSlot& slot = copy.slots[number];
   ProcessView view;
   view.process = slot.process;
   view.soc = text_of(figures.soc);
-  for (size_t device = 0; device < devices; ++device) {
-    const DeviceUse& use = slot.devices[device];
+  for (size_t device = 0; device < copy.header->shape.devices; ++device) {
+    const DeviceUse& use = copy.use(number, device);
     view.devices.push_back(
         {used_of(use.words), use.peak.load() * kNormalPage, charges_of(figures, device)});
   }
@@ -79,8 +81,7 @@ void add_processes(ServerView& view, const LedgerReader& reader, const LedgerCop
     if (reader.has_ended(slot, found)) continue;
     const std::unique_ptr<ProcessFigures> figures = reader.read_figures(slot, found);
     if (figures == nullptr) continue;
-    ProcessView& process =
-        view.processes.emplace_back(process_view(found, *figures, view.devices.size()));
+    ProcessView& process = view.processes.emplace_back(process_view(copy, slot, *figures));
     process.is_of_other_namespace = found.pid_namespace != own_namespace;
     for (size_t device = 0; device < view.devices.size(); ++device) {
       add(view.devices[device].used, process.devices[device].used);

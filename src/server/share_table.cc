@@ -75,10 +75,7 @@ Result<ShareToken> ShareTable::add(const ShareDescription& description, Deadline
     // First counted twice, then once: never less than there is.
     shared_pages(entry).fetch_add(entry.pages);
     US_KILL_POINT("share.add.charged_twice");
-    file_.slot(slots_.own_slot())
-        .devices[entry.location_id]
-        .words[pool_of(entry)]
-        .fetch_sub(entry.pages);
+    slots_.own_use(entry.location_id).words[pool_of(entry)].fetch_sub(entry.pages);
     US_KILL_POINT("share.add.charged");
   }
   return ShareToken(number, secret);

@@ -12,6 +12,7 @@
 #include "platform/shared_mapping.h"
 #include "platform/unique_fd.h"
 #include "server/ledger_layout.h"
+#include "server/pool_word.h"
 #include "unit/test_server.h"
 
 namespace understudy {
@@ -28,10 +29,15 @@ class LedgerImage {
   ShareEntry& share(uint32_t number) const { return (&at<ShareEntry>(kSharesOffset))[number]; }
   EventEntry& event(uint32_t number) const { return (&at<EventEntry>(kEventsOffset))[number]; }
   NotifyEntry& notify(uint32_t number) const { return (&at<NotifyEntry>(kNotifiesOffset))[number]; }
+  DeviceUse& use(unsigned slot_number, unsigned device = 0) const {
+    auto* const groups = &at<UseGroup>(kUsesOffset);
+    return groups[slot_number / UseGroup::kSlots].devices[device][slot_number % UseGroup::kSlots];
+  }
   // Of the huge pool of a device.
   std::atomic<uint64_t>& pages(unsigned slot_number, unsigned device = 0) const {
-    return slot(slot_number).devices[device].words[1];
+    return use(slot_number, device).words[1];
   }
+  std::atomic<uint64_t>& pending(unsigned slot_number) const { return use(slot_number).pending[1]; }
   std::atomic<uint64_t>& shared_pages() const { return header().shared[0].words[1]; }
   std::atomic<uint64_t>& held_back() const { return header().held_back[0].words[1]; }
   // For locks of its bytes.

@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <new>
 #include <vector>
 
@@ -125,7 +126,7 @@ TEST_F(CapacityOfProcesses, MemoryThatTheDeadSharedIsThereForWhoNeedsIt) {
 // A process that was killed while its charge was pending.
 TEST_F(CapacityOfProcesses, PendingChargesOfTheDeadAreThereForWhoNeedsIt) {
   server_.with_process_that_dies([&](Server& joined) {
-    LedgerImage(server_).pages(joined.slots().own_slot()).store(PoolWord::pending_of(kAllPages));
+    LedgerImage(server_).pending(joined.slots().own_slot()).store(kAllPages);
   });
   EXPECT_TRUE(charge_all());
 }
@@ -196,79 +197,78 @@ TEST_F(CapacityOfProcesses, StoppedProcessKeepsNoOneFromTheirs) {
   EXPECT_EQ(own_.used(), 0u);
 }
 
-// A thread of the other process is stopped with a pending charge; another thread charges later.
-TEST_F(CapacityOfProcesses, ProcessWhosePendingChargesDoNotCountGetsItsMemoryTheSlowWay) {
-  OtherProcess other([&](const Line& line) {
-    ShareRig theirs(server_);
-    const LedgerImage image(server_);
-    std::atomic<uint64_t>& word = image.pages(theirs.slots.own_slot());
-    word.fetch_add(PoolWord::pending_of(kAllPages));
-    line.say();
-    line.hear_word();
-    // The stopped thread's charge still does not count, nor do those that come after it.
+// ---- Leases: pages that a process was granted and does not use ----
+
+// The body of a process that has a lease of what it gave back, and lives until it is told or
+// killed. It charges a page more for each word before.
+auto lease_holder(const TestServer& server) {
+  return [&server](const Line& line) {
+    ShareRig theirs(server);
     EXPECT_TRUE(theirs.capacity.charge(kOnePage));
-    EXPECT_TRUE(PoolWord(word.load()).is_invalidated());
-    EXPECT_EQ(PoolWord(word.load()).used(), kHugePage / kNormalPage);
+    theirs.capacity.credit(kOnePage);
     line.say();
-    line.hear_word();
-    word.fetch_sub(PoolWord::pending_of(kAllPages));
-    // The next one leaves a word as good as new, and the one after it is as usual.
-    for (int i = 0; i < 2; ++i) {
-      EXPECT_TRUE(theirs.capacity.charge(kOnePage));
-      EXPECT_FALSE(PoolWord(word.load()).is_invalidated());
-      EXPECT_FALSE(PoolWord(word.load()).has_pending());
-    }
-    EXPECT_FALSE(theirs.capacity.charge(kAll));
-    line.say();
-    line.hear();
-  });
-  other.hear_word();
-  EXPECT_TRUE(own_.capacity.charge(kOnePage));
-  EXPECT_EQ(own_.used(), kHugePage);
-  const std::atomic<uint64_t>& theirs = image_.pages(1);
-  EXPECT_TRUE(PoolWord(theirs.load()).is_invalidated());
-  other.say();
-  other.hear_word();
-  EXPECT_EQ(own_.used(), 2 * kHugePage);
-  other.say();
-  other.hear_word();
-  EXPECT_EQ(own_.used(), 4 * kHugePage);
-  EXPECT_EQ(theirs.load(), 3 * kHugePage / kNormalPage);
-  EXPECT_EQ(image_.held_back().load(), 0u);
-  other.kill();
+    while (line.hear()) line.say(theirs.capacity.charge(kOnePage) ? 1 : 0);
+  };
+}
+
+TEST_F(CapacityOfProcesses, LeaseIsFreeToAllAndGoesToWhoNeedsIt) {
+  OtherProcess holder(lease_holder(server_));
+  holder.hear_word();
+  EXPECT_GT(PoolWord(image_.pages(1).load()).leased(), 0u);
+  EXPECT_EQ(own_.used(), 0u);
+  EXPECT_TRUE(charge_all());
+  EXPECT_EQ(own_.used(), TestServer::kHugeMemory);
+  EXPECT_EQ(image_.pages(1).load(), 0u);
+  holder.say();
+  EXPECT_EQ(holder.hear_word(), 0u);
+  own_.capacity.credit(kAll);
+  holder.say();
+  EXPECT_EQ(holder.hear_word(), 1u);
   EXPECT_EQ(own_.used(), kHugePage);
 }
 
-TEST_F(CapacityOfProcesses, ProcessWhosePendingChargesDoNotCountGetsNoMoreThanThereIs) {
-  OtherProcess other([&](const Line& line) {
-    ShareRig theirs(server_);
-    LedgerImage(server_).pages(theirs.slots.own_slot()).fetch_add(PoolWord::pending_of(kAllPages));
-    line.say();
-    line.hear_word();
-    EXPECT_FALSE(theirs.capacity.charge(kOnePage));
-    line.say();
-    line.hear();
-  });
-  other.hear_word();
-  ASSERT_TRUE(charge_all());
-  other.say();
-  other.hear_word();
+TEST_F(CapacityOfProcesses, LeaseOfAStoppedProcessGoesToWhoNeedsIt) {
+  OtherProcess holder(lease_holder(server_));
+  holder.hear_word();
+  ASSERT_EQ(kill(holder.id(), SIGSTOP), 0);
+  holder.wait_until_stopped();
+  EXPECT_TRUE(charge_all());
+  EXPECT_EQ(own_.used(), TestServer::kHugeMemory);
+  holder.go_on();
+  holder.say();
+  EXPECT_EQ(holder.hear_word(), 0u) << "what it had is another one's now";
   EXPECT_EQ(own_.used(), TestServer::kHugeMemory);
 }
 
-TEST(PoolWordTest, KeepsWhatIsUsedAndWhatIsPending) {
-  constexpr uint64_t kMostUsed = (uint64_t{1} << PoolWord::kUsedBits) - 1;
-  const PoolWord word(PoolWord::pending_of(7) + kMostUsed);
-  EXPECT_EQ(word.used(), kMostUsed);
-  EXPECT_EQ(word.pending(), 7u);
-  EXPECT_TRUE(word.has_pending());
-  EXPECT_FALSE(word.is_invalidated());
-  const PoolWord voided((PoolWord::pending_of(7) + 5) | PoolWord::kInvalidated);
-  EXPECT_EQ(voided.used(), 5u);
-  EXPECT_EQ(voided.pending(), 0u);
-  EXPECT_TRUE(voided.has_pending());
-  EXPECT_TRUE(voided.is_invalidated());
-  EXPECT_FALSE(PoolWord(PoolWord::kInvalidated | 5).has_pending());
+TEST_F(CapacityOfProcesses, LeaseOfTheDeadIsThereForWhoNeedsIt) {
+  OtherProcess holder(lease_holder(server_));
+  holder.hear_word();
+  holder.kill();
+  EXPECT_EQ(own_.used(), 0u);
+  EXPECT_TRUE(charge_all());
+}
+
+// Each of them holds what it can of one device; the last one needs all of it.
+TEST_F(CapacityOfProcesses, LeasesOfManyAreNoShortage) {
+  constexpr unsigned kHolders = 256;
+  std::deque<OtherProcess> holders;
+  while (holders.size() < kHolders) {
+    holders.emplace_back(lease_holder(server_));
+    holders.back().hear_word();
+  }
+  EXPECT_EQ(own_.slots.count(), kHolders + 1);
+  EXPECT_EQ(own_.used(), 0u);
+  EXPECT_TRUE(charge_all());
+  EXPECT_EQ(own_.used(), TestServer::kHugeMemory);
+  own_.capacity.credit(kAll);
+  // As many as there is room for, and their ends are noticed at once.
+  for (uint64_t i = 0; i < kPages; ++i) holders[i].say();
+  for (uint64_t i = 0; i < kPages; ++i) EXPECT_EQ(holders[i].hear_word(), 1u) << i;
+  EXPECT_EQ(own_.used(), TestServer::kHugeMemory);
+  for (uint64_t i = 0; i < kPages; ++i) {
+    holders[i].kill();
+    EXPECT_EQ(own_.used(), TestServer::kHugeMemory - (i + 1) * kHugePage);
+  }
 }
 
 TEST_F(CapacityOfProcesses, DevicesHaveTheNumbersOfTheServer) {

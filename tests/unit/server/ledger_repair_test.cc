@@ -418,27 +418,63 @@ TEST(LedgerRepair, DeathInAHoldOfANotifyLeavesItToTheOthers) {
   });
 }
 
+constexpr Charge kAll{0, PageKind::kHuge, TestServer::kHugeMemory};
+constexpr Charge kHalf{0, PageKind::kHuge, TestServer::kHugeMemory / 2};
+
+// The charge of a process that needs all there is, of which another one has a lease. That one has
+// something pending as well, which does not come to an end.
 TEST(LedgerRepair, DeathInAChargeTakesNothing) {
-  die_at_each({"charge.pending", "charge.held_back", "charge.taken"}, [](Death& death) {
-    OtherProcess charger(changer(
-        death,
-        [&](ShareRig& theirs) {
-          // As if another thread of it had been stopped: its pending charges do not count.
-          LedgerImage(death.server)
-              .pages(theirs.slots.own_slot())
-              .store(PoolWord::pending_of(1) | PoolWord::kInvalidated);
-          return 0;
-        },
-        [](ShareRig& theirs) {
-          EXPECT_TRUE(theirs.capacity.charge({0, PageKind::kHuge, TestServer::kHugeMemory}));
-        }));
-    charger.hear_word();
-    let_change(death, charger);
-    const Charge all{0, PageKind::kHuge, TestServer::kHugeMemory};
-    EXPECT_TRUE(death.own.capacity.charge(all));
-    death.own.capacity.credit(all);
+  die_at_each({"request.pending", "request.granted", "lease.revoked", "request.pending",
+               "request.granted", "charge.held_back", "charge.taken"},
+              [](Death& death) {
+                const Charge piece{0, PageKind::kHuge, kHugePage};
+                EXPECT_TRUE(death.own.capacity.charge(piece));
+                death.own.capacity.credit(piece);
+                death.image.pending(death.own.slots.own_slot()).store(1);
+                OtherProcess charger(changer(death, nothing, [](ShareRig& theirs) {
+                  EXPECT_TRUE(theirs.capacity.charge(kAll));
+                }));
+                charger.hear_word();
+                let_change(death, charger);
+                EXPECT_TRUE(death.own.capacity.charge(kAll));
+                death.own.capacity.credit(kAll);
+                death.expect_sound();
+              });
+}
+
+// A process that stands still in the middle of a request keeps no other from what is free. When it
+// goes on, it has what it was granted before, and nothing else.
+TEST(LedgerRepair, ProcessStoppedInARequestGetsWhatIsStillThere) {
+  for (const size_t at : {1u, 2u}) {  // request.pending, request.granted
+    const bool is_granted = at == 2;
+    SCOPED_TRACE(at);
+    Death death;
+    OtherProcess stopped([&](const Line& line) {
+      ShareRig theirs(death.server);
+      death.plan.arm(at, SIGSTOP);
+      const bool charged = theirs.capacity.charge(kHalf);
+      KillPlan::disarm();
+      line.say(charged ? 1 : 0);
+      line.hear_word();
+      line.say(theirs.capacity.charge(kHalf) ? 1 : 0);
+      line.hear();
+    });
+    stopped.wait_until_stopped();
+    EXPECT_EQ(death.own.used(), is_granted ? kHalf.bytes : 0u);
+    const Charge rest = is_granted ? kHalf : kAll;
+    EXPECT_TRUE(death.own.capacity.charge(rest));
+    EXPECT_EQ(death.own.used(), kAll.bytes);
+    EXPECT_FALSE(death.own.capacity.charge({0, PageKind::kHuge, kHugePage}));
+    stopped.go_on();
+    EXPECT_EQ(stopped.hear_word(), is_granted ? 1u : 0u);
+    EXPECT_EQ(death.own.used(), kAll.bytes);
+    // It was about that request alone.
+    death.own.capacity.credit(rest);
+    stopped.say();
+    EXPECT_EQ(stopped.hear_word(), 1u);
+    stopped.kill();
     death.expect_sound();
-  });
+  }
 }
 
 TEST(LedgerRepair, DeathInAJoinOrWhenLeavingGivesTheSlotToTheNext) {

@@ -191,7 +191,7 @@ TEST_F(ServerTest, EndedProcessesAreCleared) {
   const uint64_t changes = image.header().changes.load();
   joined->slots().reclaim_if_any();
   EXPECT_EQ(image.slot(1).taken.load(), 0u);
-  EXPECT_EQ(image.slot(1).devices[1].words[1].load(), 0u);
+  EXPECT_EQ(image.pages(1, 1).load(), 0u);
   EXPECT_FALSE(std::filesystem::exists(server_.directory().at("process-1")));
   EXPECT_EQ(image.header().changes.load(), changes + 2);
   joined->slots().reclaim_if_any();

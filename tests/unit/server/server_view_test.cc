@@ -282,7 +282,7 @@ TEST_F(ServerViewTest, SlotsOfNonsenseAreSurvived) {
   other.hear_word();
   const LedgerImage image(server_);
   image.slot(1).exports = UINT32_MAX;
-  image.slot(1).devices[0].peak.store(UINT64_MAX);
+  image.use(1).peak.store(UINT64_MAX);
   image.pages(1).store(UINT64_MAX);
   image.header().shared[0].words[0].store(UINT64_MAX);
   const ServerView view = look();

@@ -88,7 +88,7 @@ TEST_F(ShareTableTest, IsNotFoundByAnyOtherToken) {
 
 TEST_F(ShareTableTest, ChargeGoesFromTheProcessToTheShareAndIsCreditedOnce) {
   const ShareToken token = own_.add();
-  EXPECT_EQ(image_.pages(0).load(), 0u);
+  EXPECT_EQ(PoolWord(image_.pages(0).load()).used(), 0u);
   EXPECT_EQ(image_.shared_pages().load(), kShareBytes / kNormalPage);
   EXPECT_EQ(own_.used(), kShareBytes);
   EXPECT_EQ(own_.drop(token), AfterDrop::kOwnAgain);
