@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How much memory there is, and what an address is. Rules: INFO, PTR.
+#include <algorithm>
+#include <array>
 #include <cstring>
+#include <span>
 
 #include "acl/acl_rt.h"
 #include "capi/block_attributes.h"
@@ -15,38 +18,44 @@ namespace {
 // Which pages of which memory a query is about.
 struct Query {
   bool ddr;  // asks for DDR by name
-  bool normal;
-  bool huge;
-  bool giant;
+  std::span<const PageKind> kinds;
+
+  bool asks_for(PageKind kind) const {
+    return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
+  }
 };
+constexpr std::array kNormalAndHuge{PageKind::kNormal, PageKind::kHuge};
+constexpr std::array kOnlyNormal{PageKind::kNormal};
+constexpr std::array kOnlyHuge{PageKind::kHuge};
+constexpr std::array kOnlyGiant{PageKind::kGiant};
 
 Result<Query> query_argument(aclrtMemAttr attribute) {
   switch (attribute) {
     case ACL_DDR_MEM:
-      return Query{true, true, true, false};
+      return Query{true, kNormalAndHuge};
     case ACL_HBM_MEM:
-      return Query{false, true, true, false};
+      return Query{false, kNormalAndHuge};
     case ACL_DDR_MEM_HUGE:
     case ACL_DDR_MEM_P2P_HUGE:
-      return Query{true, false, true, false};
+      return Query{true, kOnlyHuge};
     case ACL_DDR_MEM_NORMAL:
     case ACL_DDR_MEM_P2P_NORMAL:
-      return Query{true, true, false, false};
+      return Query{true, kOnlyNormal};
     case ACL_HBM_MEM_HUGE:
     case ACL_HBM_MEM_P2P_HUGE:
     case ACL_MEM_HUGE:
     case ACL_MEM_P2P_HUGE:
-      return Query{false, false, true, false};
+      return Query{false, kOnlyHuge};
     case ACL_HBM_MEM_NORMAL:
     case ACL_HBM_MEM_P2P_NORMAL:
     case ACL_MEM_NORMAL:
     case ACL_MEM_P2P_NORMAL:
-      return Query{false, true, false, false};
+      return Query{false, kOnlyNormal};
     case ACL_HBM_MEM_HUGE1G:
     case ACL_HBM_MEM_P2P_HUGE1G:
     case ACL_MEM_HUGE1G:
     case ACL_MEM_P2P_HUGE1G:
-      return Query{false, false, false, true};
+      return Query{false, kOnlyGiant};
   }
   return Error::format(ErrorCode::kInvalidMemoryType, "attr is %d, which is no kind of memory",
                        static_cast<int>(attribute));
@@ -62,26 +71,18 @@ aclError aclrtGetMemInfo(aclrtMemAttr attr, size_t* free, size_t* total) {
     US_TRY_ASSIGN(Runtime* const runtime, Runtime::instance());
     US_TRY_ASSIGN(const ContextReference context, runtime->current_context());
     const ProductProfile& product = runtime->settings().product;
-    if (query.giant && !product.has(Feature::kGiantPages)) {
+    if (query.asks_for(PageKind::kGiant) && !product.has(Feature::kGiantPages)) {
       return Error::format(ErrorCode::kNotInProduct, "product %s has no 1 GiB pages",
                            product.key.data());
     }
     runtime->sharing().settle();
-    PoolFigures sum;
+    PoolFigures figures;
     // A device with HBM has no DDR; one without answers for HBM from its DDR (INFO-07).
     if (!query.ddr || product.technology == MemoryTechnology::kDdr) {
-      const auto add = [&](bool asked, PageKind kind) {
-        if (!asked) return;
-        const PoolFigures figures = runtime->capacity().figures(context.device(), kind);
-        sum.free += figures.free;
-        sum.total += figures.total;
-      };
-      add(query.normal, PageKind::kNormal);
-      add(query.huge, PageKind::kHuge);
-      add(query.giant, PageKind::kGiant);
+      figures = runtime->capacity().figures(context.device(), query.kinds);
     }
-    *free = sum.free;
-    *total = sum.total;
+    *free = figures.free;
+    *total = figures.total;
     return {};
   });
 }

@@ -25,6 +25,7 @@ enum class SystemCall : uint8_t {
   kSend,
   kReceive,
   kFence,
+  kAttach,
   kCount,
 };
 

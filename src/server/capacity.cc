@@ -207,21 +207,29 @@ void Capacity::note_share_ended(const Charge& charge) {
   untag(charge);
 }
 
-PoolFigures Capacity::figures(unsigned device, PageKind kind,
+PoolFigures Capacity::figures(unsigned device, std::span<const PageKind> kinds,
                               std::optional<Deadline> deadline) const {
   const Deadline end = deadline.value_or(ledger_deadline());
   slots_.reclaim_if_any(end);
-  const unsigned pool = pool_of(kind);
-  const PageAccount& account = devices_[device].accounts[pool];
   const std::atomic<uint64_t>& changes = file_.header().changes;
-  uint64_t used = 0;
   while (true) {
     const uint64_t before = changes.load();
-    used = account.used();
-    if (before % 2 == 0 && changes.load() == before) break;
+    PoolFigures sum;
+    for (const PageKind kind : kinds) {
+      const PoolFigures each = figures_now(device, kind);
+      sum.free += each.free;
+      sum.total += each.total;
+    }
+    if (before % 2 == 0 && changes.load() == before) return sum;
     // The process that changes it has the lock, unless it died then: the lock repairs it.
-    if (before % 2 != 0 && !LedgerLock(slots_.mutex(), end).taken().ok()) break;
+    if (before % 2 != 0 && !LedgerLock(slots_.mutex(), end).taken().ok()) return sum;
   }
+}
+
+PoolFigures Capacity::figures_now(unsigned device, PageKind kind) const {
+  const unsigned pool = pool_of(kind);
+  const PageAccount& account = devices_[device].accounts[pool];
+  uint64_t used = account.used();
   if (shows_set_aside_.load()) used = subtract_to_zero(used, account.own_used());
   const uint64_t total = file_.header().shape.pages(pool) * kNormalPage;
   const uint64_t free = subtract_to_zero(account.usable(), used) * kNormalPage;

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "base/result.h"
@@ -84,10 +85,14 @@ class Capacity final : private LedgerTable {
   // Takes it again, all of it, or nothing if a device has not enough left.
   [[nodiscard]] bool bring_back(std::optional<Deadline> deadline = std::nullopt);
 
-  // Free and total of one kind; for giant pages whole GiB of the huge pool. What a device uses when
-  // idle is never free.
-  PoolFigures figures(unsigned device, PageKind kind,
+  // Free and total of some kinds together; for giant pages whole GiB of the huge pool. What a
+  // device uses when idle is never free.
+  PoolFigures figures(unsigned device, std::span<const PageKind> kinds,
                       std::optional<Deadline> deadline = std::nullopt) const;
+  PoolFigures figures(unsigned device, PageKind kind,
+                      std::optional<Deadline> deadline = std::nullopt) const {
+    return figures(device, {&kind, 1}, deadline);
+  }
   // What has the most memory of a device: a process, or all that processes share together.
   struct Holder {
     int32_t process = 0;  // 0: shared memory
@@ -132,6 +137,7 @@ class Capacity final : private LedgerTable {
   void untag(const Charge& charge);
   bool charge_pages(PageAccount& account, uint64_t pages, std::optional<Deadline> deadline);
   void credit_pages(PageAccount& account, uint64_t pages);
+  PoolFigures figures_now(unsigned device, PageKind kind) const;
   uint64_t own_pages(unsigned device) const {
     const auto& accounts = devices_[device].accounts;
     return accounts[0].own_used() + accounts[1].own_used();

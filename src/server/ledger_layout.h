@@ -26,7 +26,7 @@
 namespace understudy {
 
 inline constexpr uint64_t kLedgerMagic = 0x2e6c74736e646e55;
-inline constexpr uint32_t kLedgerVersion = 6;
+inline constexpr uint32_t kLedgerVersion = 7;
 inline constexpr unsigned kProcessSlots = 512;
 inline constexpr uint32_t kMostShares = 1U << 20;
 inline constexpr uint32_t kMostEvents = 1U << 16;
@@ -159,6 +159,11 @@ struct SlotSet {
       }
     }
   }
+  unsigned count() const {
+    int count = 0;
+    for (const auto& word : words) count += std::popcount(word.load());
+    return static_cast<unsigned>(count);
+  }
   bool empty() const {
     for (const auto& word : words) {
       if (word.load() != 0) return false;
@@ -254,6 +259,12 @@ struct LedgerHeader {
   alignas(64) std::array<PoolWords, kCounted> shared;     // pages of all shares
   alignas(64) std::array<PoolWords, kCounted> held_back;  // for a charge under the lock
   HostHeadroomWords host_headroom;
+  // How the ends of processes are noticed (process_slots.h). Of the slots that are taken, those
+  // whose ends the segment counts, and those that each look must ask for.
+  alignas(64) SlotSet counted;
+  SlotSet uncounted;
+  int32_t segment;                        // a platform::Attachment's
+  std::atomic<uint32_t> counts_too_many;  // it has attachments of what is no process of the server
 };
 static_assert(HostHeadroomWords::kSlots == kProcessSlots);
 

@@ -48,6 +48,7 @@ Result<void> ProcessSlots::take(Deadline deadline) {
     // A child of the last process may have inherited its lock, at an unlucky moment.
     if (!life) continue;
     enter(slot, std::move(*life));
+    attach();
     return {};
   }
   return Error::format(ErrorCode::kOutOfResources, "process limit of the server (%u) reached",
@@ -56,6 +57,7 @@ Result<void> ProcessSlots::take(Deadline deadline) {
 
 void ProcessSlots::leave() {
   if (own_tag_.is_none()) return;
+  attachment_.reset();
   const LedgerLock lock(mutex_, kOneAttempt);
   if (lock.taken().ok()) clear(own_);
 }
@@ -78,10 +80,30 @@ void ProcessSlots::enter(unsigned slot, platform::LifeLock life) {
   own_ = slot;
   own_tag_ = tag_of(slot);
   US_KILL_POINT("slot.generation");
+  file_.header().uncounted.add(slot);
   mine.taken.store(1);
   US_KILL_POINT("slot.taken");
   if (slot >= count()) file_.header().slots.store(slot + 1);
   US_KILL_POINT("slot.counted");
+}
+
+void ProcessSlots::attach() {
+  if (file_.directory() == nullptr) return;  // no other process looks
+  LedgerHeader& header = file_.header();
+  const bool is_first = header.counted.empty();
+  // First counted: one that is killed before it has attached is missed.
+  header.counted.add(own_);
+  US_KILL_POINT("slot.attaching");
+  if (is_first) {
+    attachment_ = platform::Attachment::make(header.server);
+    if (attachment_) header.segment = attachment_->segment();
+  } else {
+    attachment_ = platform::Attachment::join(header.segment, header.server);
+  }
+  US_KILL_POINT("slot.attached");
+  (attachment_ ? header.uncounted : header.counted).remove(own_);
+  // Of a child that was forked at an unlucky moment: it could stand for a process that has ended.
+  if (attachment_ && attachment_->count() > header.counted.count()) header.counts_too_many.store(1);
 }
 
 platform::ProcessIdentity ProcessSlots::slot_identity(unsigned slot) const {
@@ -155,11 +177,37 @@ void ProcessSlots::reclaim() {
   }
 }
 
+bool ProcessSlots::may_have_ended() const {
+  const LedgerHeader& header = file_.header();
+  bool ended = false;
+  header.uncounted.for_each([&](unsigned slot) {
+    ended = ended || (file_.slot(slot).taken.load() != 0 && !is_slot_alive(slot));
+  });
+  if (ended) return true;
+  const unsigned counted = header.counted.count();
+  if (!attachment_ || header.counts_too_many.load() != 0) return counted != 0;
+  if (counted <= 1) return false;  // that is this one
+  // A process that was counted and attached in between could stand for one that has ended.
+  return attachment_->count() != counted || header.counted.count() != counted;
+}
+
 void ProcessSlots::reclaim_if_any(Deadline deadline) {
+  if (!may_have_ended()) return;
+  LedgerHeader& header = file_.header();
+  const auto is_detached = [&](unsigned slot) {
+    return slot != own_ && file_.slot(slot).taken.load() != 0 && !is_locked(slot);
+  };
   for (unsigned slot = 0; slot < count(); ++slot) {
-    if (file_.slot(slot).taken.load() == 0 || is_slot_alive(slot)) continue;
+    if (!is_detached(slot) || (!header.counted.has(slot) && !has_ended(slot))) continue;
     const LedgerLock lock(mutex_, deadline);
-    if (lock.taken().ok()) reclaim();
+    if (!lock.taken().ok()) return;
+    reclaim();
+    // Those that live have executed another program.
+    header.counted.for_each([&](unsigned counted) {
+      if (!is_detached(counted)) return;
+      header.uncounted.add(counted);
+      header.counted.remove(counted);
+    });
     return;
   }
 }
@@ -177,6 +225,8 @@ void ProcessSlots::clear(unsigned slot) {
     dead.exports = 0;
     dead.returned.store(0);
     if (file_.directory() != nullptr) file_.directory()->remove_socket(socket_name(slot).c_str());
+    file_.header().counted.remove(slot);
+    file_.header().uncounted.remove(slot);
     US_KILL_POINT("clear.counts");
     dead.taken.store(0);
     US_KILL_POINT("clear.free");

@@ -5,6 +5,12 @@
 // be asked, because the process is of another pid namespace, the lock of a byte of the file tells:
 // the kernel drops it when the process ends. A process that finds the slot of an ended one clears
 // it. Any thread may call anything.
+//
+// To ask for each process takes long where there are hundreds. So those that can attach a segment
+// in common (platform/attachment.h), and one question tells whether all of them still do. A process
+// is in `counted` of the ledger before it attaches and until after it has detached: while as many
+// are attached as are counted, none of them has ended. Those that cannot attach, because their IPC
+// namespace is another one or the host does without, are in `uncounted` and asked for one by one.
 #pragma once
 
 #include <atomic>
@@ -15,6 +21,7 @@
 
 #include "base/deadline.h"
 #include "base/result.h"
+#include "platform/attachment.h"
 #include "platform/byte_lock.h"
 #include "platform/process_identity.h"
 #include "server/ledger_file.h"
@@ -76,7 +83,7 @@ class ProcessSlots final : private LedgerMutex::Owner {
 
   // Clears the slots of processes that have ended.
   void reclaim() US_REQUIRES(ledger_held);
-  // The same if a lock is free, as soon as the ledger's can be had.
+  // The same if one may have ended and its lock is free, as soon as the ledger's can be had.
   void reclaim_if_any(Deadline deadline = ledger_deadline());
 
   // Where others find a backing file of this process. One thread at a time, numbers in order.
@@ -124,10 +131,13 @@ class ProcessSlots final : private LedgerMutex::Owner {
   platform::ProcessIdentity slot_identity(unsigned slot) const;
   bool is_locked(unsigned slot) const { return file_.is_locked(kSlotBytes + slot); }
   bool has_ended(unsigned slot) const;
+  // False only if no process has ended whose slot is still taken.
+  bool may_have_ended() const;
   // Of a slot of this very process without its lock: that of the program it was before it executed
   // the present one.
   bool is_of_former_program(unsigned slot) const;
   void enter(unsigned slot, platform::LifeLock life) US_REQUIRES(ledger_held);
+  void attach() US_REQUIRES(ledger_held);
   void clear(unsigned slot) US_REQUIRES(ledger_held);
 
   LedgerFile& file_;
@@ -137,6 +147,7 @@ class ProcessSlots final : private LedgerMutex::Owner {
   std::vector<LedgerTable*> tables_;      // constant after the first lock
   // Constant once there is a slot.
   platform::LifeLock life_;
+  std::optional<platform::Attachment> attachment_;
   ProcessTag own_tag_;
   unsigned own_ = kProcessSlots;  // none yet
   ProcessSlot* own_words_ = nullptr;

@@ -65,7 +65,7 @@ constexpr SystemCall kCalls[] = {
     SystemCall::kMapFile,    SystemCall::kUnmap,      SystemCall::kCommit,
     SystemCall::kDiscard};
 // The last kinds are for host memory, for streams and for what is shared.
-static_assert(std::size(kCalls) + 9 == static_cast<size_t>(SystemCall::kCount));
+static_assert(std::size(kCalls) + 10 == static_cast<size_t>(SystemCall::kCount));
 
 constexpr const char* kNames[] = {"CreateFile", "ResizeFile", "ReserveAddresses", "MapFile",
                                   "Unmap",      "Commit",     "Discard"};

@@ -478,23 +478,25 @@ TEST(LedgerRepair, ProcessStoppedInARequestGetsWhatIsStillThere) {
 }
 
 TEST(LedgerRepair, DeathInAJoinOrWhenLeavingGivesTheSlotToTheNext) {
-  die_at_each(
-      {"slot.identity", "slot.generation", "slot.taken", "slot.counted", "clear.table",
-       "clear.table", "clear.table", "clear.table", "clear.dropped", "clear.counts", "clear.free"},
-      [](Death& death) {
-        OtherProcess joiner([&](const Line&) {
-          death.arm();
-          (void)death.server.join();  // and leaves
-          KillPlan::disarm();
-        });
-        expect_end(death, joiner);
-        EXPECT_TRUE(can_lock(*death.own.joined));
-        OtherProcess next(death.server.member());
-        EXPECT_EQ(ProcessTag(next.hear_word()).slot(), 1u);
-        EXPECT_EQ(death.own.slots.count(), 2u);
-        next.kill();
-        death.expect_sound();
-      });
+  die_at_each({"slot.identity", "slot.generation", "slot.taken", "slot.counted", "slot.attaching",
+               "slot.attached", "clear.table", "clear.table", "clear.table", "clear.table",
+               "clear.dropped", "clear.counts", "clear.free"},
+              [](Death& death) {
+                OtherProcess joiner([&](const Line&) {
+                  death.arm();
+                  (void)death.server.join();  // and leaves
+                  KillPlan::disarm();
+                });
+                expect_end(death, joiner);
+                EXPECT_TRUE(can_lock(*death.own.joined));
+                OtherProcess next(death.server.member());
+                EXPECT_EQ(ProcessTag(next.hear_word()).slot(), 1u);
+                EXPECT_EQ(death.own.slots.count(), 2u);
+                EXPECT_EQ(death.image.header().counted.count(), 2u);
+                EXPECT_TRUE(death.image.header().uncounted.empty());
+                next.kill();
+                death.expect_sound();
+              });
 }
 
 // The process that repairs dies as well.

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "base/pause.h"
 #include "platform/byte_lock.h"
 #include "platform/local_socket.h"
 #include "platform/private_directory.h"
@@ -317,6 +318,119 @@ TEST_F(ProcessSlotsTest, EndOfAProcessIsNoticedThoughAChildOfItLives) {
   joined->slots().reclaim_if_any();
   EXPECT_EQ(LedgerImage(server_).slot(1).taken.load(), 0u);
   EXPECT_EQ(kill(child, SIGKILL), 0);
+}
+
+// ---- Ends that are noticed without asking for each process ----
+
+TEST_F(ProcessSlotsTest, EndsOfProcessesThatAttachAreCounted) {
+  const std::unique_ptr<Server> joined = server_.join();
+  const LedgerImage image(server_);
+  const LedgerHeader& header = image.header();
+  EXPECT_EQ(header.counted.count(), 1u);
+  OtherProcess other(server_.member());
+  other.hear_word();
+  EXPECT_EQ(header.counted.count(), 2u);
+  EXPECT_TRUE(header.uncounted.empty());
+  joined->slots().reclaim_if_any();
+  EXPECT_EQ(header.counted.count(), 2u);
+  other.kill();
+  joined->slots().reclaim_if_any();
+  EXPECT_EQ(header.counted.count(), 1u);
+}
+
+// As in another IPC namespace, or where the host has no such segments.
+TEST_F(ProcessSlotsTest, EndOfAProcessThatCannotAttachIsNoticed) {
+  const std::unique_ptr<Server> joined = server_.join();
+  const LedgerImage image(server_);
+  const LedgerHeader& header = image.header();
+  const auto without_segment = [&](const Line& line) {
+    const PlannedFault fault(SystemCall::kAttach, 1, ENOSYS);
+    server_.member()(line);
+  };
+  OtherProcess other(without_segment);
+  other.hear_word();
+  EXPECT_EQ(header.counted.count(), 1u);
+  EXPECT_EQ(header.uncounted.count(), 1u);
+  joined->slots().reclaim_if_any();
+  EXPECT_EQ(header.uncounted.count(), 1u);
+  other.kill();
+  joined->slots().reclaim_if_any();
+  EXPECT_TRUE(header.uncounted.empty());
+  EXPECT_EQ(joined->slots().count(), 1u);
+}
+
+TEST_F(ProcessSlotsTest, ProcessThatCannotAttachNoticesTheEndsOfTheOthers) {
+  OtherProcess counted(server_.member());
+  counted.hear_word();
+  const PlannedFault fault(SystemCall::kAttach, 1, ENOSYS);
+  const std::unique_ptr<Server> joined = server_.join();
+  EXPECT_EQ(joined->slots().own_slot(), 1u);
+  joined->slots().reclaim_if_any();
+  const LedgerImage image(server_);
+  EXPECT_NE(image.slot(0).taken.load(), 0u);
+  counted.kill();
+  joined->slots().reclaim_if_any();
+  EXPECT_EQ(image.slot(0).taken.load(), 0u);
+  // With no one left who is counted, the next one makes a segment of its own.
+  OtherProcess next(server_.member());
+  next.hear_word();
+  EXPECT_TRUE(image.header().counted.has(0));
+}
+
+// As of a child that a process forked while it attached.
+TEST_F(ProcessSlotsTest, AttachmentOfNoProcessHidesNoEnd) {
+  const std::unique_ptr<Server> joined = server_.join();
+  const LedgerImage image(server_);
+  const auto extra = platform::Attachment::join(image.header().segment, image.header().server);
+  ASSERT_TRUE(extra);
+  OtherProcess other(server_.member());
+  other.hear_word();
+  other.kill();
+  joined->slots().reclaim_if_any();
+  EXPECT_EQ(image.header().counted.count(), 1u);
+  EXPECT_EQ(joined->slots().count(), 1u);
+}
+
+// It keeps what it has charged, and is asked for by itself from then on.
+TEST_F(ProcessSlotsTest, ProcessThatExecutesAnotherProgramIsNoLongerCounted) {
+  const std::unique_ptr<Server> joined = server_.join();
+  OtherProcess other([&](const Line& line) {
+    const std::unique_ptr<Server> theirs = server_.join();
+    EXPECT_TRUE(theirs->capacity().charge({0, PageKind::kHuge, kHugePage}));
+    line.say();
+    line.hear_word();
+    execl("/bin/sleep", "sleep", "1000", nullptr);
+  });
+  other.hear_word();
+  other.say();
+  EXPECT_FALSE(other.hear()) << "the line ends with the program";
+  const LedgerImage image(server_);
+  // Its files are closed when the next one begins to run.
+  while (platform::is_locked_by_other(image.descriptor(), kSlotBytes + 1)) nap();
+  for (int look = 0; look < 2; ++look) {
+    EXPECT_EQ(joined->capacity().figures(0, PageKind::kHuge).free,
+              TestServer::kHugeMemory - kHugePage);
+    EXPECT_EQ(image.header().counted.count(), 1u);
+    EXPECT_EQ(image.header().uncounted.count(), 1u);
+  }
+  other.kill();
+  EXPECT_EQ(joined->capacity().figures(0, PageKind::kHuge).free, TestServer::kHugeMemory);
+  EXPECT_TRUE(image.header().uncounted.empty());
+}
+
+TEST_F(ProcessSlotsTest, SegmentOutlivesTheProcessThatMadeIt) {
+  OtherProcess maker(server_.member());
+  maker.hear_word();
+  const std::unique_ptr<Server> joined = server_.join();
+  maker.kill();
+  joined->slots().reclaim_if_any();
+  OtherProcess next(server_.member());
+  next.hear_word();
+  const LedgerImage image(server_);
+  EXPECT_EQ(image.header().counted.count(), 2u);
+  next.kill();
+  joined->slots().reclaim_if_any();
+  EXPECT_EQ(image.header().counted.count(), 1u);
 }
 
 TEST_F(ProcessSlotsTest, ProcessThatLeavesTheServerGivesItsSlotBack) {
