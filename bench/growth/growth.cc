@@ -8,6 +8,7 @@
 #include <latch>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "support/device.h"
@@ -97,14 +98,6 @@ double map_anywhere(unsigned count, const std::vector<std::byte*>& ranges, aclrt
     check(aclrtUnmapMem(range));
   }
   return time.nanoseconds() / count;
-}
-
-// The least of several, which other programs have disturbed least.
-template <typename Round>
-double least(unsigned repetitions, Round round) {
-  double best = round();
-  for (unsigned i = 1; i < repetitions; ++i) best = std::min(best, round());
-  return best;
 }
 
 }  // namespace

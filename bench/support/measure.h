@@ -5,6 +5,7 @@
 // shorter than a time slice, so that on a busy machine most of them run undisturbed.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <barrier>
 #include <chrono>
@@ -31,6 +32,14 @@ class Stopwatch {
 // median of what each returned.
 std::vector<double> medians(unsigned repetitions,
                             const std::vector<std::function<double()>>& measurements);
+
+// The least of several, which other programs have disturbed least.
+template <typename Measurement>
+double least(unsigned repetitions, Measurement measure) {
+  double best = measure();
+  for (unsigned i = 1; i < repetitions; ++i) best = std::min(best, measure());
+  return best;
+}
 
 // Runs `body`, which measures several things, each time in a child process made for it, and gives
 // the median of each.
