@@ -4,7 +4,6 @@
 // attached and with hundreds, each of which has had memory of the device; the baseline is the one
 // process of the same run, before the others.
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "support/device.h"
@@ -78,17 +77,19 @@ int main(int argc, char** argv) {
   }
   constexpr double kToMicroseconds = 1e-3;
   for (size_t i = 1; i < counts.size(); ++i) {
-    const std::string name = ", " + std::to_string(counts[i]) + " processes";
-    report.add({"malloc + free" + name,
+    const Amount amount{counts[i], "processes"};
+    report.add({"malloc + free",
                 kNanoseconds,
                 times[i].allocation,
                 times[0].allocation,
-                {.at_least_better = 1 / 1.2}});
-    report.add({"aclrtGetMemInfo" + name,
+                {.at_least_better = 1 / 1.2},
+                amount});
+    report.add({"aclrtGetMemInfo",
                 kMicroseconds,
                 times[i].figures * kToMicroseconds,
                 times[0].figures * kToMicroseconds,
-                {.at_most = 2}});
+                {.at_most = 2},
+                amount});
   }
   report.note("baseline: the one process that is measured, before the others");
 }
