@@ -3,6 +3,8 @@
 // Two ways to wait a little for another thread.
 #pragma once
 
+#include <chrono>
+
 namespace understudy {
 
 // For loops that expect something within a microsecond: spares the other thread of the core.
@@ -15,6 +17,7 @@ inline void pause_briefly() {
 }
 
 // For loops whose other side may not be running at all.
-void nap();
+inline constexpr std::chrono::microseconds kShortNap(20);
+void nap(std::chrono::microseconds time = kShortNap);
 
 }  // namespace understudy

@@ -5,6 +5,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
+
 #include "base/pause.h"
 #include "platform/fault_plan.h"
 
@@ -32,9 +35,11 @@ bool try_lock_byte(int file, uint64_t byte) {
 }
 
 bool lock_byte(int file, uint64_t byte, Deadline deadline) {
-  while (!try_lock_byte(file, byte)) {
+  // Longer each time: hundreds that wait would leave no time to the one that has it.
+  constexpr std::chrono::microseconds kLongest(2000);
+  for (auto time = kShortNap; !try_lock_byte(file, byte); time = std::min(2 * time, kLongest)) {
     if (has_passed(deadline)) return false;
-    nap();
+    nap(time);
   }
   return true;
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "process/ledger_objects.h"
+#include "support/sanitizers.h"
 
 namespace understudy_test::ledger {
 namespace {
@@ -222,17 +223,17 @@ TEST(Ledger, NobodyIsRefusedWhileThereIsRoom) {
   EXPECT_EQ(figures(), empty);
 }
 
-TEST(Ledger, FortyProcessesJoinAtOnce) {
-  US_FRESH_PROCESS(US_SMALL_DEVICES);
-  constexpr size_t kProcesses = 40;
+TEST(Ledger, HundredsOfProcessesJoinAtOnce) {
+  US_FRESH_PROCESS({"UNDERSTUDY_MEMORY", "1G"});
+  const size_t processes = kSanitized ? 40 : 250;
   std::deque<Peer> racers;
-  for (size_t i = 0; i < kProcesses; ++i) racers.emplace_back(LedgerRacer);
+  for (size_t i = 0; i < processes; ++i) racers.emplace_back(LedgerRacer);
   for (Peer& racer : racers) EXPECT_TRUE(racer.receive<bool>());
   for (Peer& racer : racers) racer.send(true);
   for (Peer& racer : racers) EXPECT_EQ(racer.receive<aclError>(), ACL_SUCCESS);
   for (Peer& racer : racers) EXPECT_EQ(racer.receive<aclError>(), ACL_SUCCESS);
   const Figures seen = figures_of(0);
-  EXPECT_EQ(seen.huge_total - seen.huge_free, kProcesses * kPiece);
+  EXPECT_EQ(seen.huge_total - seen.huge_free, processes * kPiece);
   for (Peer& racer : racers) racer.finish();
   expect_all_free(figures());
 }
