@@ -118,6 +118,11 @@ void BackingPools::relieve_pressure() {
   for_each_allocator([](ExtentAllocator& allocator) { allocator.trim(); });
 }
 
+void BackingPools::trim(Location location) {
+  MutexLock relief(relief_mutex_);
+  of(location).trim();
+}
+
 bool BackingPools::give_back_idle() {
   // A thread that runs short meanwhile waits for what is on its way.
   MutexLock relief(relief_mutex_);

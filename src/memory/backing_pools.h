@@ -51,6 +51,8 @@ class BackingPools {
 
   // Gives all memory that is only cached back to the system.
   void relieve_pressure();
+  // The same for free memory of one location. What is on its way back has arrived then, too.
+  void trim(Location location);
 
   // For caches: woken when they keep memory.
   Decay& decay() { return decay_; }

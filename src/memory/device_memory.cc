@@ -325,7 +325,7 @@ bool DeviceMemory::give_back_idle() {
 
 void DeviceMemory::give_back_kept(unsigned device) {
   slabs_[device]->heap().trim();
-  pools_.of({LocationKind::kDevice, device}).trim();
+  pools_.trim({LocationKind::kDevice, device});
 }
 
 }  // namespace understudy

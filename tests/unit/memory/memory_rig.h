@@ -107,7 +107,7 @@ struct MemoryRig {
   uint64_t host_bytes() const { return pools.budget().taken(); }
   // The same without the cached part. What ended while it was in use counts until it is drained.
   uint64_t host_bytes_in_use() {
-    for (const Location location : {kDevice0, kDevice1, kHostLocation}) pools.of(location).trim();
+    for (const Location location : {kDevice0, kDevice1, kHostLocation}) pools.trim(location);
     return host_bytes();
   }
 
