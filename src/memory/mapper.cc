@@ -66,6 +66,9 @@ Result<void> Mapper::map(const MapRequest& request) {
     return Error::format(ErrorCode::kInvalidParam, "%p is not a multiple of 2 MiB",
                          to_pointer(range.base));
   }
+  // What is known of the place is fetched at a time, and while the block is found.
+  tables_.table().prefetch(range.base);
+  __builtin_prefetch(reservations_.find(range.base), 1);
   retired_.reclaim();
   US_TRY_ASSIGN(Block* const block, physical_.add_internal_ref(request.handle));
   ScopeExit undo([&] { physical_.drop_internal_ref(*block); });

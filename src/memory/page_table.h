@@ -69,6 +69,14 @@ class PageTable {
     return look_at(address).entry();
   }
 
+  // The entry of the granule that holds the address will be changed soon.
+  void prefetch(VirtualAddress address) const {
+    if (address >= kEnd) return;
+    const uint64_t root = root_[address / kGiB].load(std::memory_order_acquire);
+    if (PageEntry(root).present() || !leads_to_leaf(root)) return;
+    __builtin_prefetch(&leaf_of(root)->entries[granule_in_root(address)], 1);
+  }
+
   // Calls visit(address of the granule) for the granules of a range that have an entry. Leaves out
   // all but the first granule of an entry that covers a whole GiB.
   template <typename Visit>
