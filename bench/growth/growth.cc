@@ -91,11 +91,12 @@ double free_in_any_order(unsigned blocks) {
 // Nanoseconds per map and unmap of one block in a reservation of many, another one each time.
 double map_anywhere(unsigned count, const std::vector<std::byte*>& ranges, aclrtDrvMemHandle block,
                     Xorshift& random) {
+  std::vector<std::byte*> places(count);
+  for (std::byte*& place : places) place = ranges[random.next() % ranges.size()];
   const Stopwatch time;
-  for (unsigned i = 0; i < count; ++i) {
-    std::byte* const range = ranges[random.next() % ranges.size()];
-    map_block(range, kGranule, block);
-    check(aclrtUnmapMem(range));
+  for (std::byte* const place : places) {
+    map_block(place, kGranule, block);
+    check(aclrtUnmapMem(place));
   }
   return time.nanoseconds() / count;
 }
