@@ -127,28 +127,40 @@ uint64_t BackingFile::alignment() const { return host_mapping_alignment(kind());
 
 Result<void> BackingFile::commit(uint64_t offset, uint64_t size) {
   if (is_all_committed(offset, size)) return {};
-  if (const GranuleParts parts = parts_to_commit(offset, size); parts != 0) {
-    return commit_parts(first_granule(offset), parts);
+  const uint64_t first = first_granule(offset);
+  if (const GranuleParts asked = few_parts_of(offset, size); asked != 0) {
+    // Where the host has no memory for all of it, it may have some for what is asked.
+    if (is_worth_all(first, asked) && commit_granules(first, first + 1).ok()) return {};
+    return commit_parts(first, asked);
   }
   // A page of the file is the least that can be committed.
   const uint64_t unit = alignment() / kGranule;
-  return commit_granules(align_down(first_granule(offset), unit),
-                         *align_up(end_granule(offset, size), unit));
+  return commit_granules(align_down(first, unit), *align_up(end_granule(offset, size), unit));
 }
 
-// The parts that the range needs, where they are enough. 0: its granules are to be committed.
-GranuleParts BackingFile::parts_to_commit(uint64_t offset, uint64_t size) {
+// The parts that a range touches, where they may be committed by themselves; else 0.
+GranuleParts BackingFile::few_parts_of(uint64_t offset, uint64_t size) const {
+  if (!own_parts_ || size == 0 || end_granule(offset, size) != first_granule(offset) + 1) return 0;
+  const GranuleParts parts = parts_of(offset, size);
+  return std::popcount(parts) <= kMostParts ? parts : 0;
+}
+
+void BackingFile::note_read(uint64_t offset) {
   const uint64_t granule = first_granule(offset);
-  if (!own_parts_ || size == 0 || end_granule(offset, size) != granule + 1) return 0;
-  const GranuleParts asked = parts_of(offset, size);
+  if (!own_parts_ || is_committed_at(offset) || states_.parts(granule) == 0) return;
+  if (is_used_often(granule)) (void)commit_granules(granule, granule + 1);
+}
+
+// Who uses parts has to ask for them each time.
+bool BackingFile::is_used_often(uint64_t granule) {
+  std::atomic<uint32_t>& uses = (*own_parts_)[granule].uses;
+  return uses.fetch_add(1, std::memory_order_relaxed) % kMostUses == kMostUses - 1;
+}
+
+bool BackingFile::is_worth_all(uint64_t granule, GranuleParts asked) {
   const GranuleParts known = states_.parts(granule);
-  if (std::popcount(asked | known) > kMostParts) return 0;
-  if ((asked & ~known) == 0) {
-    // Who asks has to ask each time.
-    const uint32_t uses = (*own_parts_)[granule].uses.fetch_add(1, std::memory_order_relaxed);
-    if (uses >= kMostUses) return 0;
-  }
-  return asked;
+  if (std::popcount(asked | known) > kMostParts) return true;
+  return (asked & ~known) == 0 && is_used_often(granule);
 }
 
 Result<void> BackingFile::commit_parts(uint64_t granule, GranuleParts parts) {

@@ -96,6 +96,8 @@ class BackingFile {
   // for threads that commit some of it, and at most 5 s for other processes (kConnection). On
   // failure some of the range may be committed.
   Result<void> commit(uint64_t offset, uint64_t size);
+  // Bytes of a granule that is not committed as a whole were read. Does nothing or commits it.
+  void note_read(uint64_t offset);
   // Hugetlb backing files: sets pages aside for the cold granules of the range.
   Result<void> set_aside(uint64_t offset, uint64_t size);
   // Gives the host memory of a range back. The range is a multiple of the granule.
@@ -128,7 +130,9 @@ class BackingFile {
   BackingFile(const BackingFileOptions& options, platform::MemoryFile file, CommitStates states,
               VirtualRange alias, HostBudget& budget);
 
-  GranuleParts parts_to_commit(uint64_t offset, uint64_t size);
+  GranuleParts few_parts_of(uint64_t offset, uint64_t size) const;
+  bool is_used_often(uint64_t granule);
+  bool is_worth_all(uint64_t granule, GranuleParts asked);
   Result<void> commit_parts(uint64_t granule, GranuleParts parts);
   Result<void> obtain_parts(uint64_t granule, GranuleParts parts);
   Result<void> commit_granules(uint64_t first, uint64_t end);

@@ -196,14 +196,23 @@ Result<void> Transfer::commit(VirtualAddress address, const Piece& piece) {
   if (piece.entry.is_managed()) return commit_managed(address, piece);
   if (piece.backing == nullptr) return {};
   US_TRY(pools_.commit(*piece.backing, piece.file_offset, piece.size));
-  // Of a granule that is committed in parts, each access has to ask for its own.
-  if (!piece.entry.commit() && piece.backing->is_committed_at(piece.file_offset)) {
-    const uint64_t into_gib = address % kGiB;
-    translation_.note_committed(address, piece.entry, [&] {
-      return piece.backing->is_all_committed(piece.file_offset - into_gib, kGiB);
-    });
-  }
+  note_committed(address, piece);
   return {};
+}
+
+// Of a granule that is committed in parts, each access has to ask for its own.
+void Transfer::note_committed(VirtualAddress address, const Piece& piece) {
+  if (piece.entry.commit() || !piece.backing->is_committed_at(piece.file_offset)) return;
+  const uint64_t into_gib = address % kGiB;
+  translation_.note_committed(address, piece.entry, [&] {
+    return piece.backing->is_all_committed(piece.file_offset - into_gib, kGiB);
+  });
+}
+
+void Transfer::note_read(VirtualAddress address, const Piece& piece) {
+  if (piece.backing == nullptr || piece.entry.commit()) return;
+  piece.backing->note_read(piece.file_offset);
+  note_committed(address, piece);
 }
 
 // What is cold reads as fresh memory without becoming committed.
@@ -309,6 +318,7 @@ Result<uint64_t> Transfer::copy_piece(VirtualAddress to, const Range& into, Virt
   US_TRY_ASSIGN(const Piece target, piece_at(to, source.size, into, into_pin));
   US_TRY(commit(to, target));
   read_piece(target.host, source, target.size);
+  note_read(from, source);
   return target.size;
 }
 

@@ -204,6 +204,9 @@ class Transfer {
   // Makes sure that the bytes of a piece exist, before they are written.
   Result<void> commit(VirtualAddress address, const Piece& piece);
   Result<void> commit_managed(VirtualAddress address, const Piece& piece);
+  void note_committed(VirtualAddress address, const Piece& piece);
+  // Who reads few bytes again and again shall not have to ask for them each time.
+  void note_read(VirtualAddress address, const Piece& piece);
   void read_piece(VirtualAddress to_host, const Piece& from, uint64_t count);
   Result<void> check_on_own_device(VirtualAddress base, uint64_t size, unsigned device, Use use,
                                    PoolView view);

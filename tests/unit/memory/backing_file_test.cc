@@ -371,6 +371,20 @@ TEST_F(BackingFileTest, PartsThatAreAskedForAgainAndAgainAreWorthTheGranule) {
   expect_committed(*backing, kGranule);
 }
 
+TEST_F(BackingFileTest, AHostWithoutMemoryForTheGranuleGivesItsParts) {
+  HostBudget small(HostBudget::Kind::kFixed, kGranule / 2);
+  const auto backing = value_of(BackingFile::create(small_pages(), kSize, small));
+  for (int i = 0; i < 1000; ++i) ASSERT_TRUE(is_ok(backing->commit(64, 64))) << i;
+  EXPECT_EQ(small.taken(), kPartBytes);
+  // More than a quarter in all, and less than there is.
+  ASSERT_TRUE(is_ok(backing->commit(kPartBytes, 10 * kPartBytes)));
+  ASSERT_TRUE(is_ok(backing->commit(20 * kPartBytes, 10 * kPartBytes)));
+  EXPECT_EQ(small.taken(), 21 * kPartBytes);
+  EXPECT_TRUE(fails_with(backing->commit(0, kGranule), ErrorCode::kOutOfMemory));
+  EXPECT_EQ(small.taken(), 21 * kPartBytes);
+  EXPECT_EQ(backing->state_at(0), CommitState::kPartial);
+}
+
 TEST_F(BackingFileTest, PoisonOfPartsComesWithThem) {
   BackingFileOptions options = small_pages();
   options.poison = Poison::kOn;

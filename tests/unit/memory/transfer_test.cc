@@ -341,5 +341,17 @@ TEST_F(TransferTest, GranuleOfWhichPartsAreCommittedReadsAsWrittenAndFreshElsewh
   EXPECT_EQ(rig_.host_bytes(), kGranule);
 }
 
+TEST_F(TransferTest, PartsThatAreReadAgainAndAgainAreWorthTheGranule) {
+  const VirtualAddress base = rig_.reserve(2 * kGranule);
+  rig_.map_fresh(base, 2 * kGranule);
+  ASSERT_TRUE(is_ok(set(base + 100, 0x44, 8)));
+  for (int i = 0; i < 1000; ++i) EXPECT_EQ(rig_.byte_at(base + 100), 0x44);
+  EXPECT_TRUE(rig_.space.translation().look_up(base).commit());
+  EXPECT_EQ(rig_.host_bytes(), kGranule);
+  // Reading what is cold commits nothing, however often.
+  for (int i = 0; i < 1000; ++i) EXPECT_EQ(rig_.byte_at(base + kGranule), 0);
+  EXPECT_EQ(rig_.host_bytes(), kGranule);
+}
+
 }  // namespace
 }  // namespace understudy
