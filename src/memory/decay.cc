@@ -1,11 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory/decay.h"
 
+#include "platform/fork_sentinel.h"
 #include "platform/futex.h"
 #include "platform/log.h"
 #include "platform/thread.h"
 
 namespace understudy {
+
+namespace {
+
+std::atomic<bool> may_start_no_thread{false};
+
+#if defined(__SANITIZE_THREAD__)
+// It ends a fork child that starts a thread, if its parent had one.
+[[maybe_unused]] const bool registered =
+    (platform::call_in_fork_child([] { may_start_no_thread.store(true); }), true);
+#endif
+
+}  // namespace
 
 void Decay::end() noexcept {
   ends_.store(1);
@@ -16,6 +29,8 @@ void Decay::end() noexcept {
 }
 
 void Decay::wake() noexcept {
+  if (may_start_no_thread.load(std::memory_order_relaxed)) [[unlikely]]
+    return;
   if (ends_.load() != 0 || is_awake_.exchange(true)) return;
   running_.fetch_add(1);
   const Result<void> started = platform::start_thread(

@@ -14,6 +14,7 @@
 #include "rules/live_mapping.h"
 #include "support/fresh_process.h"
 #include "support/rule_test.h"
+#include "support/sanitizers.h"
 
 namespace understudy_test {
 namespace {
@@ -78,6 +79,7 @@ TEST(MemoryDecayRegress, BlockThatIsUsedAgainKeepsItsBytes) {
 // A fork child has no thread of its parent's, and one of its own when it needs it.
 TEST(MemoryDecayRegress, MemoryOfAForkChildGoesBackAsWell) {
   US_FRESH_PROCESS();
+  if (has_thread_sanitizer()) GTEST_SKIP() << "ThreadSanitizer lets a fork child start no thread";
   const DeviceSession session;
   EXPECT_SUCCESS(aclrtFree(allocate_filled(4 * kMiB, 1)));
   const pid_t child = fork();
