@@ -206,7 +206,7 @@ Result<void> BackingFile::obtain_parts(uint64_t granule, GranuleParts parts) {
       fill_bytes(to_pointer(alias(offset)), kPoisonByte, count * kPartBytes);
     }
   });
-  US_TRY(std::move(allocated));
+  US_TRY(allocated);
   states_.add_parts(granule, parts);
   (*own_parts_)[granule].parts.fetch_or(parts, std::memory_order_relaxed);
   count(CommitState::kSmallPages, static_cast<int64_t>(size));
