@@ -33,16 +33,27 @@ void Decay::wake() noexcept {
     return;
   if (ends_.load() != 0 || is_awake_.exchange(true)) return;
   running_.fetch_add(1);
+  begun_.store(0);
   const Result<void> started = platform::start_thread(
       "us-decay", [](void* self) { static_cast<Decay*>(self)->run(); }, this);
-  if (started.ok()) return;
+  if (started.ok()) return wait_until_begun();
   platform::log_note("%s; freed memory is kept until it is needed or the device is reset",
                      started.error().text());
   running_.fetch_sub(1);
   is_awake_.store(false);
 }
 
+// AddressSanitizer's allocator is locked while a thread begins: a process that forked then would
+// have a child that hangs.
+void Decay::wait_until_begun() noexcept {
+#if defined(__SANITIZE_ADDRESS__)
+  while (begun_.load() == 0) platform::sleep_on(begun_, 0, kNever);
+#endif
+}
+
 void Decay::run() {
+  begun_.store(1);
+  platform::wake_all(begun_);
   do {
     do {
       const Deadline next = Clock::now() + kInterval;

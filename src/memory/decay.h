@@ -37,10 +37,12 @@ class Decay {
 
  private:
   void run();
+  void wait_until_begun() noexcept;
 
   const Pass pass_;
   void* const owner_;
   std::atomic<bool> is_awake_{false};
+  std::atomic<uint32_t> begun_{0};  // the last thread that was started has
   std::atomic<uint32_t> ends_{0};
   std::atomic<uint32_t> running_{0};  // threads: one that is at its end may overlap with the next
 };

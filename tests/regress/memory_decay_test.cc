@@ -12,9 +12,9 @@
 
 #include "acl/acl_understudy.h"
 #include "rules/live_mapping.h"
+#include "support/fork_safety.h"
 #include "support/fresh_process.h"
 #include "support/rule_test.h"
-#include "support/sanitizers.h"
 
 namespace understudy_test {
 namespace {
@@ -78,8 +78,8 @@ TEST(MemoryDecayRegress, BlockThatIsUsedAgainKeepsItsBytes) {
 
 // A fork child has no thread of its parent's, and one of its own when it needs it.
 TEST(MemoryDecayRegress, MemoryOfAForkChildGoesBackAsWell) {
+  US_SKIP_UNLESS_THREADS_MAY_FORK();
   US_FRESH_PROCESS();
-  if (has_thread_sanitizer()) GTEST_SKIP() << "ThreadSanitizer lets a fork child start no thread";
   const DeviceSession session;
   EXPECT_SUCCESS(aclrtFree(allocate_filled(4 * kMiB, 1)));
   const pid_t child = fork();
