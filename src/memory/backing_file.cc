@@ -334,6 +334,8 @@ uint64_t BackingFile::own_part_bytes(uint64_t first, uint64_t end) const {
 uint64_t BackingFile::discount_parts(uint64_t granule) {
   if (!own_parts_) return 0;
   OwnParts& own = (*own_parts_)[granule];
+  // Most granules never had parts, and an entry costs memory once it is written.
+  if (own.parts.load(std::memory_order_relaxed) == 0) return 0;
   own.uses.store(0, std::memory_order_relaxed);
   const uint64_t bytes = bytes_of(own.parts.exchange(0, std::memory_order_relaxed));
   count(CommitState::kSmallPages, -static_cast<int64_t>(bytes));
