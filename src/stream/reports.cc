@@ -93,7 +93,7 @@ Result<void> Reports::unsubscribe(const StreamReference& reference, uint64_t thr
                            "another thread than 0x%" PRIx64 " is subscribed to stream %u", thread,
                            stream.index);
     }
-    dropped = drop_reports_locked(stream);
+    dropped = drop_reports_locked(stream, UINT64_MAX);
     leave_locked(stream);
   }
   if (dropped > 0) {
@@ -108,17 +108,20 @@ Result<void> Reports::unsubscribe(const StreamReference& reference, uint64_t thr
   return {};
 }
 
-uint64_t Reports::drop_reports_locked(Stream& stream) {
+uint64_t Reports::drop_reports_locked(Stream& stream, uint64_t up_to) {
   uint64_t last = 0;
   const Subscription& subscription = subscription_locked(stream);
   if (subscription.queue == nullptr) return last;
   std::deque<Report>& reports = contents_locked(*subscription.queue).reports;
+  const auto is_dropped = [&](const Report& report) {
+    return report.stream == &stream && report.position <= up_to;
+  };
   for (const Report& report : reports) {
-    if (report.stream != &stream) continue;
+    if (!is_dropped(report)) continue;
     last = std::max(last, report.position);
     note_dropped_locked(report.callback);
   }
-  std::erase_if(reports, [&](const Report& report) { return report.stream == &stream; });
+  std::erase_if(reports, is_dropped);
   return last;
 }
 
@@ -216,9 +219,9 @@ void Reports::answer(const Report& report) {
   wait_graph_.wake(stream);
 }
 
-void Reports::forget(Stream& stream) {
+void Reports::forget(Stream& stream, uint64_t position) {
   MutexLock lock(mutex_);
-  drop_reports_locked(stream);
+  drop_reports_locked(stream, position);
 }
 
 void Reports::end(Stream& stream) {

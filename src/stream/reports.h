@@ -59,8 +59,8 @@ class Reports {
   static void call(const Report& report);
   // The callback has run.
   void answer(const Report& report);
-  // Drops reports of a stream whose tasks are dropped.
-  void forget(Stream& stream);
+  // Drops reports of a stream whose tasks up to a position are dropped.
+  void forget(Stream& stream, uint64_t position);
   // The stream has ended. What it had sent still runs.
   void end(Stream& stream);
 
@@ -86,7 +86,7 @@ class Reports {
   // A thread that serves no stream and has nothing to run is not subscribed any more.
   void end_if_idle_locked(const std::shared_ptr<ReportQueue>& queue) US_REQUIRES(mutex_);
   // Returns the position of the last one that was dropped, 0 if there was none.
-  uint64_t drop_reports_locked(Stream& stream) US_REQUIRES(mutex_);
+  uint64_t drop_reports_locked(Stream& stream, uint64_t up_to) US_REQUIRES(mutex_);
   void note_dropped_locked(const UserFunction& callback) US_REQUIRES(mutex_);
 
   WaitGraph& wait_graph_;

@@ -290,7 +290,7 @@ std::optional<Streams::Dropping> Streams::begin_dropping(const StreamReference& 
     stream.aborts.fetch_add(1);
     position = stream.drop_queued_locked();
   }
-  reports_.forget(stream);
+  reports_.forget(stream, position);
   wait_graph_.interrupt(stream);
   wait_graph_.wake(stream);
   return Dropping{&stream, position};
@@ -304,8 +304,9 @@ bool Streams::finish_dropping(const Dropping& dropping, Deadline deadline) {
     const Deadline soon = deadline_after(std::chrono::milliseconds(1));
     (void)waiter_.wait_once(stream, dropping.position, std::min(soon, deadline));
   }
-  // What has not run will not.
+  // What has not run will not. A worker that was at a callback may have sent it meanwhile.
   note_known_task(stream, dropping.position);
+  reports_.forget(stream, dropping.position);
   return true;
 }
 
