@@ -48,7 +48,12 @@ def read_series(lines):
     for panel in panels.values():
         for points in panel.values():
             points.sort()
-    return panels
+    # A single amount tells nothing of growth.
+    return {key: panel for key, panel in panels.items() if len(amounts_of(panel)) > 1}
+
+
+def amounts_of(panel):
+    return sorted({amount for points in panel.values() for amount, _ in points})
 
 
 def axis_top(highest):
@@ -58,18 +63,19 @@ def axis_top(highest):
 
 
 def short(number):
-    for limit, suffix in ((1e6, " M"), (1e3, " k")):
+    base = 1024 if number % 1024 == 0 else 1000
+    for limit, suffix in ((base**2, " M"), (base, " k")):
         if number >= limit:
             return f"{number / limit:g}{suffix}"
     return f"{number:g}"
 
 
 def draw_panel(counted, unit, panel, left, top):
-    amounts = sorted({amount for points in panel.values() for amount, _ in points})
+    amounts = amounts_of(panel)
     highest = axis_top(max(figure for points in panel.values() for _, figure in points))
     width, height = PANEL_WIDTH - LEFT - RIGHT, PANEL_HEIGHT
     low = math.log10(amounts[0])
-    span = max(math.log10(amounts[-1]) - low, 1e-9)
+    span = math.log10(amounts[-1]) - low
 
     def place(amount, figure):
         return (LEFT + (math.log10(amount) - low) / span * width,
@@ -96,7 +102,7 @@ def draw_panel(counted, unit, panel, left, top):
             yield (f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{color}"><title>'
                    f'{escape(call)}, {short(amount)} {escape(counted)}: {figure:.4g} '
                    f'{escape(unit)}</title></circle>')
-        key = LEFT + index % 2 * (width // 2)
+        key = LEFT + index % 2 * (width // 2 + 10)
         y = 34 + index // 2 * 15
         yield (f'<line x1="{key}" x2="{key + 22}" y1="{y}" y2="{y}" stroke="{color}" '
                f'stroke-width="2" stroke-dasharray="{dashes}"/>')
@@ -125,7 +131,7 @@ def main():
     arguments = parser.parse_args()
     panels = read_series(sys.stdin)
     if not panels:
-        sys.exit("plot_growth.py: no row has an amount; is the input that of a benchmark with --json?")
+        sys.exit("plot_growth.py: no row has several amounts; is the input that of a benchmark with --json?")
     text = "\n".join(draw(panels)) + "\n"
     if arguments.output is None:
         sys.stdout.write(text)
