@@ -129,8 +129,13 @@ Result<void> BackingFile::commit(uint64_t offset, uint64_t size) {
   if (is_all_committed(offset, size)) return {};
   const uint64_t first = first_granule(offset);
   if (const GranuleParts asked = few_parts_of(offset, size); asked != 0) {
-    // Where the host has no memory for all of it, it may have some for what is asked.
-    if (is_worth_all(first, asked) && commit_granules(first, first + 1).ok()) return {};
+    if (is_worth_all(first, asked)) {
+      Result<void> all = commit_granules(first, first + 1);
+      if (all.ok() || has_parts(first, asked)) return {};
+      // Where the host has no memory for all of it, it may have some for what is asked. Another
+      // process is not waited for twice.
+      if (all.error().code() != ErrorCode::kOutOfMemory) return all;
+    }
     return commit_parts(first, asked);
   }
   // A page of the file is the least that can be committed.
@@ -147,12 +152,13 @@ GranuleParts BackingFile::few_parts_of(uint64_t offset, uint64_t size) const {
 
 void BackingFile::note_read(uint64_t offset) {
   const uint64_t granule = first_granule(offset);
-  if (!own_parts_ || is_committed_at(offset) || states_.parts(granule) == 0) return;
-  if (is_used_often(granule)) (void)commit_granules(granule, granule + 1);
+  if (own_parts_ && is_used_often(granule)) (void)commit_granules(granule, granule + 1);
 }
 
-// Who uses parts has to ask for them each time.
+// Who uses parts has to ask for them each time. Not while another process or thread is at the
+// granule: who has what is needed waits for no one.
 bool BackingFile::is_used_often(uint64_t granule) {
+  if (states_.at(granule) != CommitState::kPartial) return false;
   std::atomic<uint32_t>& uses = (*own_parts_)[granule].uses;
   return uses.fetch_add(1, std::memory_order_relaxed) % kMostUses == kMostUses - 1;
 }

@@ -543,6 +543,7 @@ Result<void> Transfer::read(VirtualAddress from, uint64_t count, const Range& ra
     HazardPin pin;
     US_TRY_ASSIGN(const Piece piece, piece_at(from + done, count - done, range, pin));
     read_piece(to_address(to) + done, piece, piece.size);
+    note_read(from + done, piece);
     done += piece.size;
   }
   return {};

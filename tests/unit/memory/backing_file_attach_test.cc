@@ -263,6 +263,35 @@ TEST_F(BackingFileAttach, PartsStayWhenAProcessDiesAtTheirGranule) {
   EXPECT_EQ(budget_.taken(), kGranule);
 }
 
+// Of a process that fills the granule and does not get on.
+TEST_F(BackingFileAttach, PartsThatAreThereAreUsedWithoutTheProcessThatIsAtTheirGranule) {
+  const auto backing = make();
+  ASSERT_TRUE(is_ok(backing->commit(0, 1)));
+  bytes(*backing, 0)[3] = 0x33;
+  OtherProcess other([&, identity = backing->states_file().identity()](const Line& line) {
+    const std::unique_ptr<Server> joined = server_.join();
+    const MemoryFile& theirs = backing->states_file();
+    CommitStates states = value_of(CommitStates::attach(
+        value_of(MemoryFile::open_of_process(getppid(), theirs.descriptor(), identity,
+                                             theirs.kind(), theirs.size())),
+        kGranules, &joined->slots()));
+    EXPECT_TRUE(states.claim(0));
+    EXPECT_TRUE(states.begin_fill(0));
+    line.say();
+    line.hear();
+  });
+  other.hear_word();
+  // Each of those that waited would take 5 s.
+  for (int i = 0; i < 2000; ++i) ASSERT_TRUE(is_ok(backing->commit(1, 2))) << i;
+  for (int i = 0; i < 2000; ++i) backing->note_read(1);
+  EXPECT_EQ(backing->state_at(0), CommitState::kFilling);
+  EXPECT_TRUE(fails_with(backing->commit(kPartBytes, 1), ErrorCode::kConnection));
+  EXPECT_EQ(budget_.taken(), kPartBytes);
+  other.kill();
+  ASSERT_TRUE(is_ok(backing->commit(kPartBytes, 1)));
+  EXPECT_EQ(bytes(*backing, 0)[3], 0x33);
+}
+
 TEST_F(BackingFileAttach, MemoryThatTheOtherProcessCommitsIsFreshAsOurs) {
   const auto backing = make(Poison::kOn);
   OtherProcess other(attached(
