@@ -43,22 +43,6 @@ void* allocate_written(size_t size) {
   return memory;
 }
 
-aclrtStream create_stream() {
-  aclrtStream stream = nullptr;
-  check(aclrtCreateStream(&stream));
-  return stream;
-}
-
-aclrtMemPool create_pool() {
-  aclrtMemPoolProps props = {};
-  props.allocType = ACL_MEM_ALLOCATION_TYPE_PINNED;
-  props.handleType = ACL_MEM_HANDLE_TYPE_NONE;
-  props.location = {0, ACL_MEM_LOCATION_TYPE_DEVICE};
-  aclrtMemPool pool = nullptr;
-  check(aclrtMemPoolCreate(&pool, &props));
-  return pool;
-}
-
 // ---- Copies ----
 
 void copy_to_device(uint64_t count) {

@@ -45,12 +45,6 @@ struct Side {
   void finish() const { check(aclrtSynchronizeStream(stream)); }
 };
 
-aclrtStream create_stream() {
-  aclrtStream stream = nullptr;
-  check(aclrtCreateStream(&stream));
-  return stream;
-}
-
 aclrtNotify create_notify() {
   aclrtNotify notify = nullptr;
   check(aclrtCreateNotify(&notify, 0));

@@ -17,22 +17,6 @@ using namespace bench;
 
 constexpr Goal kWarm{.at_most = 250};
 
-aclrtMemPool make_pool() {
-  aclrtMemPoolProps props = {};
-  props.allocType = ACL_MEM_ALLOCATION_TYPE_PINNED;
-  props.handleType = ACL_MEM_HANDLE_TYPE_NONE;
-  props.location = {0, ACL_MEM_LOCATION_TYPE_DEVICE};
-  aclrtMemPool pool = nullptr;
-  check(aclrtMemPoolCreate(&pool, &props));
-  return pool;
-}
-
-aclrtStream make_stream() {
-  aclrtStream stream = nullptr;
-  check(aclrtCreateStream(&stream));
-  return stream;
-}
-
 void* allocate(size_t size, aclrtMemPool pool, aclrtStream stream) {
   void* memory = nullptr;
   check(aclrtMemPoolMallocAsync(&memory, size, pool, stream));
@@ -90,16 +74,16 @@ void fragment(aclrtMemPool pool, aclrtStream stream, size_t blocks) {
 int main(int argc, char** argv) {
   const Report report("pool", argc, argv);
   start_device();
-  const aclrtStream stream = make_stream();
-  measure_pair(report, "2 MiB pair", kGranule, make_pool(), stream, kWarm);
-  measure_pair(report, "20 MiB pair", 10 * kGranule, make_pool(), stream, kWarm);
+  const aclrtStream stream = create_stream();
+  measure_pair(report, "2 MiB pair", kGranule, create_pool(), stream, kWarm);
+  measure_pair(report, "20 MiB pair", 10 * kGranule, create_pool(), stream, kWarm);
   {
-    const aclrtMemPool pool = make_pool();
+    const aclrtMemPool pool = create_pool();
     release(allocate(512 * kGranule, pool, stream), stream);
     measure_pair(report, "2 MiB pair, cut from 1 GiB", kGranule, pool, stream, kWarm);
   }
   {
-    const aclrtMemPool pool = make_pool();
+    const aclrtMemPool pool = create_pool();
     const size_t blocks = report.full_or_smoke<size_t>(2000, 50);
     fragment(pool, stream, blocks);
     measure_pair(report, "2 MiB pair, among " + std::to_string(blocks) + " free blocks", kGranule,

@@ -23,6 +23,8 @@ void start_device();
 
 std::byte* reserve_addresses(size_t size);
 aclrtDrvMemHandle create_block(size_t size);
+aclrtStream create_stream();
+aclrtMemPool create_pool();
 
 inline void map_block(void* address, size_t size, aclrtDrvMemHandle block) {
   check(aclrtMapMem(address, size, 0, block, 0));
